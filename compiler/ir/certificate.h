@@ -1,0 +1,90 @@
+// What the compiler proved of a program, in a form that can be proved again and held against a run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/support/ids.h"
+#include "compiler/support/units.h"
+
+namespace rdusim {
+
+enum class ObligationKind : std::uint8_t {
+  counting_balance,
+  buffer_depth,
+  deadlock_freedom,
+  handshake_locality,
+  counter_range,
+  reduction_completeness,
+  write_coverage,
+  collective_agreement,
+  memory_fit,
+  network_progress,
+  cycle_bounds,
+};
+inline constexpr std::size_t obligation_kinds = 11;
+
+enum class ProofStatus : std::uint8_t { proved, refuted, unchecked };
+enum class ProofScope : std::uint8_t { every_schedule, this_input_only };
+
+// One for each kind, always, in the order of the kinds.
+struct Obligation {
+  ObligationKind kind{};
+  ProofStatus status = ProofStatus::unchecked;
+  ProofScope scope = ProofScope::every_schedule;
+  std::string reason;  // refuted: the witness; unchecked: why; else empty
+  friend bool operator==(const Obligation&, const Obligation&) = default;
+};
+
+// Of one instance, over one run of the program (all trips).
+struct BufferClaim {
+  BufferId buffer;
+  std::uint64_t reserved = 0;
+  std::uint64_t pushed = 0;
+  std::vector<std::uint64_t> popped;  // by consumer: local consumers in the order of the edge, then crossing edges by id
+  std::uint64_t depth = 0;
+  std::uint64_t least_depth = 0;      // d(b): without deadlock, all other depths as given; 0: not worked out
+  friend bool operator==(const BufferClaim&, const BufferClaim&) = default;
+};
+
+// Of one crossing edge, each pair of instances.
+struct CounterClaim {
+  EdgeId edge;
+  std::uint64_t initial = 0;
+  std::uint64_t greatest = 0;
+  std::uint32_t width_bits = 0;
+  friend bool operator==(const CounterClaim&, const CounterClaim&) = default;
+};
+
+// Of one stored output (slice): its elements are written once each; each is the sum of `contributions` partial sums.
+struct OutputClaim {
+  TensorId tensor;
+  std::uint64_t elements = 0;
+  std::uint32_t replicas = 1;
+  std::uint64_t contributions = 1;
+  friend bool operator==(const OutputClaim&, const OutputClaim&) = default;
+};
+
+struct MemoryClaim {
+  Bytes busiest_site_bytes = 0;
+  Bytes site_capacity_bytes = 0;
+  Bytes busiest_chip_bytes = 0;  // HBM
+  Bytes chip_capacity_bytes = 0;
+  friend bool operator==(const MemoryClaim&, const MemoryClaim&) = default;
+};
+
+struct Certificate {
+  std::vector<Obligation> obligations;
+  std::vector<BufferClaim> buffers;    // by buffer id
+  std::vector<CounterClaim> counters;  // crossing edges, rising
+  std::vector<OutputClaim> outputs;    // stored tensors, rising
+  MemoryClaim memory;
+  std::uint64_t local_edges = 0;
+  std::uint64_t crossing_edges = 0;
+  Cycles lower_bound_cycles = 0;       // no run can be faster
+  Cycles predicted_cycles = 0;         // the cost model's estimate; not a bound
+  friend bool operator==(const Certificate&, const Certificate&) = default;
+};
+
+}  // namespace rdusim

@@ -1,0 +1,15 @@
+// Holds a program to its rules, whoever made it. A rule is one predicate, one code, one sentence; it reports both ends
+// with their numbers and goes on to the next.
+#pragma once
+
+#include "compiler/ir/program.h"
+#include "compiler/support/result.h"
+
+namespace rdusim {
+
+// The rules that apply follow from the parts that are there: before `schedule` is set, abstract Fifo hand-offs, depth 0,
+// CollectiveStage and missing addresses are allowed; afterwards they are faults. Checks ids and references first and
+// stops there if one is wrong, so that no later rule reads out of bounds. Errors: RDU3001-RDU3039, RDU2009.
+Diagnostics verify(const SpatialProgram& program, const Target& target);
+
+}  // namespace rdusim

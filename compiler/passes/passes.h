@@ -1,0 +1,51 @@
+// The passes, in their pinned order, one a file. Each is a free function from a program to a program: no state, no
+// registry. Each leaves alone what is there already.
+#pragma once
+
+#include "compiler/ir/program.h"
+#include "compiler/support/result.h"
+
+namespace rdusim {
+
+// A program that holds the graph, the target and the plan, and nothing else yet.
+Result<SpatialProgram> start(const OperatorGraph& graph, const Target& target, const ShardPlan& plan);
+
+// Operators to work: one Work an operator for chip 0, with its extents; tensors, their tile grids and value ranges.
+// Refuses: RDU4104, RDU4111, RDU4113, RDU4118.
+Result<SpatialProgram> lower(SpatialProgram program, const Target& target);
+
+// Chooses each Work's BlockPlan, from the cost of compute and memory, within the site's buffers and memory; obeys pins.
+// Refuses: RDU4112, RDU1026.
+Result<SpatialProgram> tile(SpatialProgram program, const Target& target);
+
+// Stages, groups, buffers and edges come to be: for each Work loads, matmul, on-chip reduction where the contraction is
+// split, store; a section each. Hand-offs are abstract (Fifo); crossings on chip carry the target's first crossing kind.
+// Refuses: RDU4112, RDU4106.
+Result<SpatialProgram> place(SpatialProgram program, const Target& target);
+
+// Splits every matmul that the plan names over plan.chips chips: slices the operands, lowers, tiles and places the slice
+// again from its specification, replicates it, and adds the collective stage that makes partial sums mean something.
+// plan.chips = 1: unchanged but for the plan.
+// Refuses: RDU4101-RDU4110, RDU4116, RDU4117, RDU2009.
+Result<SpatialProgram> shard(const SpatialProgram& program, const ShardPlan& plan, const Target& target);
+
+// Expands collective stages into Recv and Generic stages, buffers, edges and stores; picks the algorithm where the plan
+// leaves it open; writes the summation trees. Refuses: RDU4114, RDU4106.
+Result<SpatialProgram> collective(SpatialProgram program, const Target& target);
+
+// Depths and page sizes of buffers that have none.
+Result<SpatialProgram> size(SpatialProgram program, const Target& target);
+
+// Fifo becomes the target's local hand-off; crossing edges get semaphores, counter widths and routes; `required`.
+Result<SpatialProgram> handshake(SpatialProgram program, const Target& target);
+
+// Addresses and banks of buffers, accumulators and tensors. Refuses: RDU3016, RDU3017 (with the table of what takes room).
+Result<SpatialProgram> memory(SpatialProgram program, const Target& target);
+
+// Order and estimated initiation interval of stages; engine orders.
+Result<SpatialProgram> schedule(SpatialProgram program, const Target& target);
+
+// The certificate.
+Result<SpatialProgram> certify(SpatialProgram program, const Target& target);
+
+}  // namespace rdusim

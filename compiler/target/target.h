@@ -1,0 +1,168 @@
+// A machine, as its target file describes it (models/targets/*.toml; the page beside them says what each key means).
+//
+// Every number names its unit. Rates are exact fractions per fabric cycle, worked out once when the file is read. A
+// target is immutable once read; the program carries its text whole, so that a run needs no file but prog.bin.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler/support/dtype.h"
+#include "compiler/support/ids.h"
+#include "compiler/support/result.h"
+#include "compiler/support/units.h"
+
+namespace rdusim {
+
+enum class LocalHandshake : std::uint8_t { valid_ready, circular_buffer };
+enum class CrossingHandshake : std::uint8_t { token, semaphore, barrier };
+
+struct Mesh {
+  std::uint32_t width = 0;   // sites along x
+  std::uint32_t height = 0;  // sites along y
+  friend bool operator==(const Mesh&, const Mesh&) = default;
+};
+
+struct Position {
+  std::uint32_t x = 0;
+  std::uint32_t y = 0;
+  friend auto operator<=>(const Position&, const Position&) = default;
+};
+
+// What one site gives to the stages on it.
+struct SiteResources {
+  std::uint32_t pcu_contexts = 0;      // compute stages that its PCU can host; their firings serialise
+  std::uint32_t vector_inputs = 0;     // pages of different ports that one firing of a compute stage may take
+  std::uint32_t vector_outputs = 0;
+  std::uint32_t movement_engines = 0;  // loads, stores and receives; each serialises the stages on it
+  std::uint32_t buffers = 0;           // paged buffers in its PMU (circular buffer ids, N-buffer contexts)
+  std::uint32_t semaphores = 0;
+  std::uint32_t semaphore_bits = 0;    // width of a semaphore; 0 where there are none
+  std::uint32_t token_bits = 0;        // width of a credit counter
+};
+
+// law: models/units/pcu.h
+struct PcuParameters {
+  std::uint32_t lanes = 0;
+  std::uint32_t stages = 0;
+  std::array<std::uint32_t, all_dtypes.size()> macs_per_cycle{};      // by dtype of the operands; 0: cannot
+  std::array<std::uint32_t, all_dtypes.size()> simd_ops_per_cycle{};  // element-wise operations, by dtype of the result
+  Cycles systolic_fill_cycles = 0;   // first operand in to array full
+  Cycles systolic_drain_cycles = 0;  // last operand in to last result out of the tail
+  Cycles simd_latency_cycles = 0;    // header + stages + tail
+
+  std::uint32_t macs(DType t) const { return macs_per_cycle[static_cast<std::size_t>(t)]; }
+  std::uint32_t simd(DType t) const { return simd_ops_per_cycle[static_cast<std::size_t>(t)]; }
+};
+
+// law: models/units/pmu.h
+struct PmuParameters {
+  Bytes capacity_bytes = 0;
+  std::uint32_t banks = 0;
+  Fraction read_bytes_per_cycle;
+  Fraction write_bytes_per_cycle;
+  Cycles access_latency_cycles = 0;
+};
+
+// The on-chip network. law: models/units/network.h
+struct NetworkParameters {
+  Fraction link_bytes_per_cycle;  // one direction of one mesh link, vector network
+  Cycles hop_cycles = 0;          // head of a page from switch to switch
+  Cycles endpoint_cycles = 0;     // unit to its switch, and switch to unit, each
+  Cycles control_hop_cycles = 0;  // token, credit or barrier wire, a hop
+  Bytes flit_bytes = 0;
+};
+
+// law: models/units/agcu.h
+struct AgcuParameters {
+  std::vector<Position> at;  // AGCU i stands beside the switch at at[i]
+  Fraction bytes_per_cycle;  // each way
+  Cycles latency_cycles = 0;
+  std::uint32_t outstanding_bursts = 0;
+  Bytes burst_bytes = 0;
+};
+
+// A memory outside the mesh. law: models/units/memory.h
+struct MemoryParameters {
+  Bytes capacity_bytes = 0;
+  std::uint32_t channels = 0;
+  Fraction channel_bytes_per_cycle;  // peak of one channel
+  Bytes interleave_bytes = 0;        // consecutive addresses on one channel
+  Cycles latency_cycles = 0;         // request to first byte, unloaded
+  Bytes row_bytes = 0;
+  Cycles row_miss_cycles = 0;        // exposed when a burst opens a row
+  Cycles turnaround_cycles = 0;      // bus, between a read and a write
+  Cycles refresh_interval_cycles = 0;
+  Cycles refresh_cycles = 0;         // channel busy, each interval
+
+  // What streaming reads can sustain over all channels, after rows and refresh, from the numbers above; bytes a cycle.
+  Fraction sustainable_bytes_per_cycle() const;
+  Fraction peak_bytes_per_cycle() const;
+};
+
+// One direction of one link between two chips. law: models/units/chip_link.h
+struct ChipLinkParameters {
+  LinkId id;  // dense
+  ChipId from;
+  ChipId to;
+  Fraction bytes_per_cycle;
+  Cycles latency_cycles = 0;
+  Bytes signal_bytes = 0;  // what a credit, ready, valid or barrier message occupies
+  friend bool operator==(const ChipLinkParameters&, const ChipLinkParameters&) = default;
+};
+
+struct HostParameters {
+  Cycles section_launch_cycles = 0;
+  Cycles argument_load_cycles = 0;
+};
+
+// A number of a target, where it is from, and how sure it is.
+struct Provenance {
+  std::string key;     // "pcu.macs_per_cycle.bf16"
+  std::string value;   // as written in the file
+  std::string source;
+  bool published = false;  // else assumed
+  std::optional<std::pair<double, double>> range;  // of an assumed number
+};
+
+struct Target {
+  std::string name;
+  std::string text;    // the TOML it was read from, whole
+  std::string sha256;  // of text
+
+  Fraction clock_ghz;
+  std::uint32_t chips = 0;  // sockets of the machine
+  std::uint32_t native_tile = 0;  // rows and columns of a tile
+  Mesh mesh;
+  SiteResources site;
+  PcuParameters pcu;
+  PmuParameters pmu;
+  NetworkParameters network;
+  AgcuParameters agcu;
+  MemoryParameters hbm;
+  std::optional<MemoryParameters> ddr;
+  HostParameters host;
+  LocalHandshake local = LocalHandshake::valid_ready;
+  std::vector<CrossingHandshake> crossing;  // in order of preference; may be empty
+  std::vector<ChipLinkParameters> links;    // all directed links of the topology
+  std::vector<Provenance> numbers;
+
+  std::uint32_t sites() const { return mesh.width * mesh.height; }
+};
+
+// Reads a target from TOML text. `where` names it in messages. Errors: RDU2002-RDU2008.
+Result<Target> read_target(const std::string& text, const std::string& where);
+
+// A shipped machine by name (the texts are built into the binary), or a file. Errors: RDU2001, RDU1001 and those above.
+Result<Target> find_target(const std::string& name_or_file);
+std::vector<std::string_view> shipped_targets();
+
+// The links from chip `from` to chip `to` in order, fewest hops first, then least id; empty where from == to.
+// Deterministic; the same for every message between the two. Requires both < target.chips.
+std::vector<LinkId> route(const Target& target, ChipId from, ChipId to);
+
+}  // namespace rdusim

@@ -1,0 +1,25 @@
+// The elements of a fill, or of a slice of it, as little-endian row-major bytes.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/support/result.h"
+#include "compiler/workload/fill.h"
+
+namespace rdusim {
+
+// Writes elements [offset, offset + shape) of a tensor of shape `whole` filled with `fill` to `out`, which has exactly
+// the bytes of `shape`. All three have the same rank; the slice lies in the whole. File fills are read from
+// `folder`/path; their size and SHA-256 are checked once a process and file (RDU1025). ExternalFill is refused (RDU6002).
+// Errors: RDU1001, RDU1025, RDU6002, RDU4105.
+Result<bool> read_fill(const Fill& fill, DType dtype, const std::vector<std::int64_t>& whole,
+                       const std::vector<std::int64_t>& offset, const std::vector<std::int64_t>& shape,
+                       const std::string& folder, std::span<std::byte> out);
+
+// Why a slice of the fill cannot be taken, or empty where it can (whole-tensor random; too few values).
+std::string why_not_sliceable(const Fill& fill, const std::vector<std::int64_t>& whole);
+
+}  // namespace rdusim

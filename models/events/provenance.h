@@ -1,0 +1,43 @@
+// Which contributions a partial sum holds: a multiset of (chip, contraction range), interned so that a page carries one
+// number and a union is a table look-up.
+//
+// A contribution of a matmul's accumulator grows as it runs: [k, k+32) and [k+32, k+64) of one chip join to [k, k+64).
+// Ranges that overlap do not join: both stay, and a checker sees the double count.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/support/ids.h"
+#include "models/events/events.h"
+
+namespace rdusim {
+
+struct Contribution {
+  ChipId chip;
+  std::uint64_t k_begin = 0;
+  std::uint64_t k_end = 0;
+  friend auto operator<=>(const Contribution&, const Contribution&) = default;
+};
+
+class ProvenanceTable {
+ public:
+  ProvenanceTable();
+
+  // The set that holds just `c`.
+  ProvenanceId single(const Contribution& c);
+  // Multiset sum of two sets (0 is the empty set), adjacent ranges of a chip joined.
+  ProvenanceId sum(ProvenanceId a, ProvenanceId b);
+  // The elements, sorted; valid until the next call that is not const.
+  const std::vector<Contribution>& contributions(ProvenanceId id) const { return sets_[id]; }
+
+ private:
+  ProvenanceId intern(std::vector<Contribution> set);
+
+  std::vector<std::vector<Contribution>> sets_;
+  std::unordered_map<std::uint64_t, ProvenanceId> sums_;       // (a, b) -> a + b; looked up, never iterated
+  std::unordered_multimap<std::uint64_t, ProvenanceId> index_;  // hash of a set -> its id; looked up, never iterated
+};
+
+}  // namespace rdusim

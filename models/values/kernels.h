@@ -1,0 +1,38 @@
+// Arithmetic on pages: the same bits on every computer.
+//
+// A page's elements are row-major little-endian without gaps. The order of every sum is fixed (rising k, vectorised over
+// columns only), products and sums are rounded separately (the build sets -ffp-contract=off). Integers wrap around.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "compiler/support/dtype.h"
+
+namespace rdusim {
+
+// acc(rows x cols, accumulator_of(operand)) += a(rows x depth) b(depth x cols), products added one by one in rising
+// depth index to what acc holds. No overlap.
+void matmul_accumulate(DType operand, const std::byte* a, const std::byte* b, std::byte* acc, std::uint32_t rows,
+                       std::uint32_t depth, std::uint32_t cols);
+
+enum class ElementOp : std::uint8_t { add, subtract, multiply, maximum, minimum };
+
+// out[i] = op(a[i], b[i]), n elements of type int32, int64 or fp32. out may be a or b.
+void element_wise(ElementOp op, DType type, const std::byte* a, const std::byte* b, std::byte* out, std::size_t n);
+
+// Converts n elements. float -> float: round to nearest even, NaN stays NaN; to fp8 with `saturate`: beyond the largest
+// finite value (infinity included) becomes that value, without: infinity (e5m2) or NaN (e4m3). integer -> narrower
+// integer: saturate, or the low bits. float -> integer: to nearest even, saturating, NaN to 0. integer -> float: nearest
+// even.
+void convert(DType from, const std::byte* in, DType to, std::byte* out, std::size_t n, bool saturate);
+
+// Single elements, the definitions that the above follow. Bit patterns in, bit patterns out.
+std::uint16_t bf16_from_fp32(float value);
+float fp32_from_bf16(std::uint16_t bits);
+std::uint8_t fp8_e4m3_from_fp32(float value, bool saturate);
+float fp32_from_fp8_e4m3(std::uint8_t bits);
+std::uint8_t fp8_e5m2_from_fp32(float value, bool saturate);
+float fp32_from_fp8_e5m2(std::uint8_t bits);
+
+}  // namespace rdusim
