@@ -64,10 +64,12 @@ struct Diagnostic {
   }
 };
 
-// The text of one diagnostic, as above; ends with a newline. Control characters in it are escaped.
+// The text of one diagnostic, as above; ends with a newline. Where it has no help, the code's cure stands there. Control
+// characters, characters that reorder text, and bytes that are not UTF-8 are escaped.
 std::string to_text(const Diagnostic& d);
 
-// Gathers all faults found, up to a limit that the text states. Keeps the order in which they were reported.
+// Gathers all faults found, up to a limit that the text states. Keeps the order in which they were reported; a warning
+// makes room for an error. In its text, a code's cure stands once.
 class Diagnostics {
  public:
   static constexpr std::size_t limit = 50;  // what to_text prints; the count goes on

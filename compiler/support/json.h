@@ -3,6 +3,8 @@
 // Reading keeps the order of keys and the position of every value, refuses a key that stands twice, a number that fits
 // neither int64, uint64 nor double, bytes that are not UTF-8, and nesting or sizes beyond the limits. Writing is deterministic: keys in the
 // order in which they were added, two spaces of indent, shortest exact doubles, no trailing space, one newline at the end.
+// A double always has a '.' or an 'e', so that it reads back as one; infinities and NaN, which JSON lacks, become null;
+// bytes of a string that is not UTF-8 become U+FFFD.
 #pragma once
 
 #include <cstdint>

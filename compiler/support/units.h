@@ -42,7 +42,8 @@ std::optional<Fraction> divide(const Fraction& a, const Fraction& b);
 double to_double(const Fraction& f);
 std::string to_string(const Fraction& f);  // "26.0416..." never: "625/24", or "64" where den is 1
 
-// ceil(amount / rate): the cycles that `amount` takes at `rate` a cycle. Requires rate.num != 0.
+// ceil(amount / rate): the cycles that `amount` takes at `rate` a cycle, at most the largest Cycles. Requires
+// rate.num != 0.
 Cycles ceil_div(std::uint64_t amount, const Fraction& rate);
 
 constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
