@@ -198,7 +198,10 @@ enum class CollectiveAlgorithm : std::uint8_t {
 };
 
 // One chip's part in a collective, from the shard pass to the collective pass, which expands it and leaves the entry in
-// SpatialProgram::collectives. Port: input, the chip's partial (or slice).
+// SpatialProgram::collectives. Ports: input, the chip's partial (or slice); then outputs, each a buffer that a Store of
+// this chip takes pages from: reductions, one with the reduced page where this chip stores the result (none where it
+// does not); all_gather, one a member, in the order of members, with that member's page. Every port moves one page a
+// firing.
 struct CollectiveStage {
   CollectiveId collective;
   friend bool operator==(const CollectiveStage&, const CollectiveStage&) = default;

@@ -4,6 +4,9 @@
 // in rising k to an accumulator that starts at zero. An inner node adds its right child to its left child, in the
 // accumulator's type. A tree holds for the elements of chunk `chunk` of `chunks` of every page of the output (page.h of
 // the program says how a page is cut), for every page.
+//
+// Where the contraction is spread over chips, an operator has one tree a chunk, with leaves of every chip. Where each chip
+// sums columns of its own, it has one tree a chip (chunk 0 of 1), all leaves of which are that chip's.
 #pragma once
 
 #include <cstdint>
