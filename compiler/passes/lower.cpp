@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <limits>
+#include <variant>
+
+#include "compiler/passes/extents.h"
+#include "compiler/passes/passes.h"
+
+namespace rdusim {
+namespace {
+
+// Tiles along one axis are counted in 32 bits where pages are numbered, and a chip's work items in 64; an extent of
+// more tiles than this is a mistake in the workload.
+constexpr std::uint64_t most_tiles = std::uint64_t{1} << 32;
+
+// Least and greatest value of a fill, where it is known without reading the elements.
+std::optional<std::pair<std::int64_t, std::int64_t>> range_of(const Fill& fill) {
+  if (std::holds_alternative<ZeroFill>(fill)) return {{0, 0}};
+  if (const auto* f = std::get_if<PatternFill>(&fill)) return {{-f->shift, f->modulus - 1 - f->shift}};
+  if (const auto* f = std::get_if<ValuesFill>(&fill); f && !f->integers.empty()) {
+    const auto [low, high] = std::minmax_element(f->integers.begin(), f->integers.end());
+    return {{*low, *high}};
+  }
+  return std::nullopt;
+}
+
+std::string place_of(const SpatialProgram& p, const Operator& op) {
+  return op.where.empty() ? p.header.name : op.where;
+}
+
+Tensor whole_tensor(const Operand& operand, TensorId id, std::uint32_t tile) {
+  Tensor t;
+  t.id = id;
+  t.name = operand.name;
+  t.operand = operand.id;
+  t.role = operand.role;
+  t.shape = operand.shape;
+  t.tiles = tile_grid(operand.shape, tile);
+  t.dtype = operand.dtype;
+  t.fill = operand.fill;
+  t.range = range_of(operand.fill);
+  t.whole = operand.shape;
+  t.offset.assign(operand.shape.size(), 0);
+  return t;
+}
+
+}  // namespace
+
+Result<SpatialProgram> lower(SpatialProgram program, const Target& target) {
+  if (!program.operators || !program.work.empty()) return program;
+  Diagnostics out;
+  const OperatorGraph& graph = *program.operators;
+
+  for (const Operand& operand : graph.operands)
+    program.tensors.push_back(whole_tensor(operand, TensorId(program.tensors.size()), target.native_tile));
+
+  for (const Operator& op : graph.operators) {
+    const std::string where = place_of(program, op);
+    if (op.kind != OperatorKind::matmul || op.in.size() != 2) {
+      out.error(Code::RDU4113, where, "operator '{}' is a {} of {} operands; only matmuls of two are lowered", op.name,
+                name_of(op.kind), op.in.size());
+      continue;
+    }
+    const Operand& a = graph.operand(op.in[0]);
+    const Operand& b = graph.operand(op.in[1]);
+    const Operand& c = graph.operand(op.out);
+    if (a.shape.size() != 2 || b.shape.size() != 2 || c.shape.size() != 2) {
+      out.error(Code::RDU4113, where, "the operands of matmul '{}' have ranks {}, {} and {}; only rank 2 is lowered",
+                op.name, a.shape.size(), b.shape.size(), c.shape.size());
+      continue;
+    }
+    if (a.shape[1] != b.shape[0]) {
+      out.error(Code::RDU4104, where, "matmul '{}': the contraction axis of '{}' is {} long, that of '{}' {}", op.name,
+                a.name, a.shape[1], b.name, b.shape[0]);
+      continue;
+    }
+    if (target.pcu.macs(a.dtype) == 0) {
+      auto& d = out.error(Code::RDU4111, where, "matmul '{}' is in {}, in which target '{}' does not compute", op.name,
+                          name_of(a.dtype), target.name);
+      std::string can;
+      for (DType t : all_dtypes)
+        if (target.pcu.macs(t) != 0) can += (can.empty() ? "" : ", ") + std::string(name_of(t));
+      d.suggest("it computes in {}", can);
+      continue;
+    }
+    for (const std::int64_t extent : {a.shape[0], a.shape[1], b.shape[1]})
+      if (ceil_div(static_cast<std::uint64_t>(extent), std::uint64_t{target.native_tile}) > most_tiles)
+        out.error(Code::RDU4118, where, "matmul '{}' has an extent of {}; at most {} tiles of {} an axis", op.name,
+                  extent, most_tiles, target.native_tile);
+    Work w;
+    w.id = WorkId(program.work.size());
+    w.op = op.id;
+    w.m = a.shape[0];
+    w.n = b.shape[1];
+    w.k = a.shape[1];
+    program.work.push_back(w);
+  }
+  if (out.has_errors()) return out;
+  return program;
+}
+
+}  // namespace rdusim

@@ -1,0 +1,337 @@
+// One matmul on one chip becomes, for every slice l of its contraction (names of slice 0 carry no suffix):
+//
+//   NAME.load_a_kl -> NAME.a_kl -+
+//                                +-> NAME.matmul_kl -> ...
+//   NAME.load_b_kl -> NAME.b_kl -+
+//
+// With one slice the matmul feeds NAME.c and NAME.store. With several, each matmul pushes partial sums into an Interm
+// buffer NAME.partial_kl; those of slices 1.. cross to slice 0's sites (NAME.recv_kl, NAME.landing_kl), where NAME.fold
+// adds slice 0's own and then theirs in rising l, a slice a phase, so that one port is read at a time.
+#include <algorithm>
+
+#include "compiler/ir/print.h"
+#include "compiler/passes/extents.h"
+#include "compiler/passes/passes.h"
+#include "compiler/passes/sites.h"
+
+namespace rdusim {
+namespace {
+
+Handshake crossing_of(const Target& t) {
+  switch (t.crossing.front()) {
+    case CrossingHandshake::token:
+      return Handshake::token;
+    case CrossingHandshake::semaphore:
+      return Handshake::semaphore;
+    case CrossingHandshake::barrier:
+      return Handshake::barrier;
+  }
+  return Handshake::token;
+}
+
+// Movement stages of one site take its movement engines in turn; the schedule orders those that share one.
+enum MovementOrder : std::uint32_t { load_a = 0, load_b = 1, store = 2, first_recv = 3 };
+Engine movement(const Target& t, std::uint32_t nth) {
+  return {StageRole::movement, nth % t.site.movement_engines};
+}
+
+// A port that takes (or gives) a page every firing.
+Port input(BufferId b) {
+  Port p{Direction::input, b};
+  p.need = p.pop = always(1u);
+  return p;
+}
+Port output(BufferId b) {
+  Port p{Direction::output, b};
+  p.reserve = p.push = always(1u);
+  return p;
+}
+// `value` in one phase of `cycle`, 0 in the others.
+Cyclic<std::uint32_t> only_in(std::uint64_t phase, std::uint64_t cycle, std::uint32_t value = 1) {
+  Cyclic<std::uint32_t> c;
+  if (phase > 0) c.push_back({static_cast<std::uint32_t>(phase), 0});
+  c.push_back({1, value});
+  if (phase + 1 < cycle) c.push_back({static_cast<std::uint32_t>(cycle - phase - 1), 0});
+  return c;
+}
+
+class MatmulPlacer {
+ public:
+  MatmulPlacer(SpatialProgram& p, const Target& t, const Work& w, SectionId section)
+      : p_(p),
+        t_(t),
+        w_(w),
+        plan_(*w.plan),
+        op_(p.operators->operators[w.op.value]),
+        section_(section),
+        a_(tensor_of(op_.in[0])),
+        b_(tensor_of(op_.in[1])),
+        c_(tensor_of(op_.out)) {}
+
+  void place(SiteAllocator& sites) {
+    std::vector<BufferId> partials;
+    std::vector<StageId> matmuls;
+    for (std::uint64_t l = 0; l < plan_.sites_k; ++l) {
+      Group g = plan_.sites_m > 1 && plan_.sites_n > 1 ? sites.block(plan_.sites_m, plan_.sites_n)
+                                                       : sites.near_agcus(plan_.sites_m * plan_.sites_n);
+      g.id = GroupId(p_.placement->groups.size());
+      p_.placement->groups.push_back(std::move(g));
+      const auto [matmul, out] = place_slice(l, p_.placement->groups.back().id);
+      matmuls.push_back(matmul);
+      partials.push_back(out);
+    }
+    const GroupId home = p_.stage(matmuls[0]).group;
+    const auto [last, result] = plan_.sites_k == 1 ? std::pair(matmuls[0], partials[0]) : place_fold(matmuls, partials);
+    const StageId store =
+        add_stage("store", Store{c_.id, store_pattern(), {}}, home, movement(t_, MovementOrder::store),
+                  plan_.rounds_m * plan_.rounds_n, {input(result)});
+    add_edge(last, result, {store});
+    add_tree();
+  }
+
+ private:
+  const Tensor& tensor_of(OperandId operand) const {
+    return *std::find_if(p_.tensors.begin(), p_.tensors.end(),
+                         [&](const Tensor& t) { return t.operand == operand && t.chip == w_.chip; });
+  }
+  DType operand() const { return a_.dtype; }
+  DType accumulator() const { return accumulator_of(operand()); }
+  std::uint64_t tiles(std::int64_t elements) const {
+    return ceil_div(static_cast<std::uint64_t>(elements), std::uint64_t{t_.native_tile});
+  }
+  // First tile of this work along an axis, as the tensor that holds it counts. The tensor may hold more than the slice
+  // (a replica that every chip has whole), and its own offset is where its element 0 lies.
+  std::uint64_t base(std::int64_t work_offset, std::int64_t tensor_offset) const {
+    return tiles(work_offset - tensor_offset);
+  }
+  std::string suffix(std::uint64_t slice) const { return slice == 0 ? "" : "_k" + std::to_string(slice); }
+
+  StageId add_stage(const std::string& what, StageKind kind, GroupId group, Engine engine, std::uint64_t firings,
+                    std::vector<Port> ports) {
+    Stage s;
+    s.id = StageId(p_.stages.size());
+    s.name = op_.name + "." + what;
+    s.kind = std::move(kind);
+    s.role = engine.kind;
+    s.ports = std::move(ports);
+    s.group = group;
+    s.engine = engine;
+    s.firings = firings;
+    s.section = section_;
+    s.origin = op_.id;
+    p_.stages.push_back(std::move(s));
+    return p_.stages.back().id;
+  }
+  BufferId add_buffer(const std::string& what, BufferKind kind, GroupId group, DType type, std::uint64_t rows,
+                      std::uint64_t cols, std::int64_t m, std::int64_t n) {
+    Buffer b;
+    b.id = BufferId(p_.buffers.size());
+    b.name = op_.name + "." + what;
+    b.kind = kind;
+    b.page_tiles = rows * cols;
+    b.page_bytes = page_bytes(rows, cols, m, n, type, t_.native_tile);
+    b.dtype = type;
+    b.group = group;
+    b.origin = op_.id;
+    p_.buffers.push_back(std::move(b));
+    return p_.buffers.back().id;
+  }
+  EdgeId add_edge(StageId from, BufferId buffer, std::vector<StageId> to, Handshake handshake = Handshake::fifo) {
+    Edge e;
+    e.id = EdgeId(p_.edges.size());
+    e.from = from;
+    e.buffer = buffer;
+    e.to = std::move(to);
+    e.handshake = handshake;
+    if (!is_local(handshake)) e.routes.resize(e.to.size());
+    p_.edges.push_back(std::move(e));
+    return p_.edges.back().id;
+  }
+  BufferId add_output_buffer(const std::string& what, BufferKind kind, GroupId group, DType type) {
+    return add_buffer(what, kind, group, type, plan_.block_m, plan_.block_n, w_.m, w_.n);
+  }
+
+  // Calls f(i, j) for every instance in order.
+  template <class F>
+  void for_each_instance(F&& f) const {
+    for (std::uint64_t i = 0; i < plan_.sites_m; ++i)
+      for (std::uint64_t j = 0; j < plan_.sites_n; ++j) f(i, j);
+  }
+
+  // Loads, operand buffers and the matmul of contraction slice l; returns the matmul and its output buffer.
+  std::pair<StageId, BufferId> place_slice(std::uint64_t l, GroupId group) {
+    const std::string k = suffix(l);
+    const std::uint64_t firings = plan_.rounds_m * plan_.rounds_n * plan_.k_pages;
+    const std::uint64_t mt = tiles(w_.m), nt = tiles(w_.n), kt = tiles(w_.k);
+    const std::uint64_t first_k = l * plan_.k_pages * plan_.page_k;
+    const std::uint64_t end_k = std::min(kt, first_k + plan_.k_pages * plan_.page_k);
+    const std::vector<std::uint64_t> loops = {plan_.rounds_m, plan_.rounds_n, plan_.k_pages};
+
+    Load load_a{a_.id, {}, {}};
+    const std::uint64_t a_row = base(w_.offset_m, a_.offset[0]), a_col = base(w_.offset_k, a_.offset[1]);
+    load_a.pattern = {loops,
+                      {{plan_.sites_m * plan_.block_m, 0}, {0, 0}, {0, plan_.page_k}},
+                      {},
+                      {plan_.block_m, plan_.page_k},
+                      {a_row + mt, a_col + end_k}};
+    Load load_b{b_.id, {}, {}};
+    const std::uint64_t b_row = base(w_.offset_k, b_.offset[0]), b_col = base(w_.offset_n, b_.offset[1]);
+    load_b.pattern = {loops,
+                      {{0, 0}, {0, plan_.sites_n * plan_.block_n}, {plan_.page_k, 0}},
+                      {},
+                      {plan_.page_k, plan_.block_n},
+                      {b_row + end_k, b_col + nt}};
+    for_each_instance([&](std::uint64_t i, std::uint64_t j) {
+      load_a.pattern.first.push_back({a_row + i * plan_.block_m, a_col + first_k});
+      load_b.pattern.first.push_back({b_row + first_k, b_col + j * plan_.block_n});
+      if (plan_.sites_n > 1) load_a.multicast_set.push_back(static_cast<std::uint32_t>(i));
+      if (plan_.sites_m > 1) load_b.multicast_set.push_back(static_cast<std::uint32_t>(j));
+    });
+
+    const BufferId a = add_buffer("a" + k, BufferKind::fifo, group, operand(), plan_.block_m, plan_.page_k, w_.m, w_.k);
+    const BufferId b = add_buffer("b" + k, BufferKind::fifo, group, operand(), plan_.page_k, plan_.block_n, w_.k, w_.n);
+    const StageId from_a =
+        add_stage("load_a" + k, std::move(load_a), group, movement(t_, MovementOrder::load_a), firings, {output(a)});
+    const StageId from_b =
+        add_stage("load_b" + k, std::move(load_b), group, movement(t_, MovementOrder::load_b), firings, {output(b)});
+
+    const bool partial = plan_.sites_k > 1;
+    const DType result = partial ? accumulator() : c_.dtype;
+    const BufferId out = partial ? add_output_buffer("partial_k" + std::to_string(l), BufferKind::interm, group, result)
+                                 : add_output_buffer("c", BufferKind::fifo, group, result);
+    Port push = output(out);
+    push.reserve = push.push = only_in(plan_.k_pages - 1, plan_.k_pages);
+    const MatmulTiles body{op_.id,        plan_.block_m, plan_.block_n, plan_.page_k, end_k - first_k,
+                           plan_.k_pages, operand(),     accumulator(), result};
+    const StageId matmul =
+        add_stage("matmul" + k, body, group, {StageRole::compute, 0}, firings, {input(a), input(b), push});
+    add_edge(from_a, a, {matmul});
+    add_edge(from_b, b, {matmul});
+    assign_work(matmul, l);
+    return {matmul, out};
+  }
+
+  // The contraction's slices meet on slice 0's sites.
+  std::pair<StageId, BufferId> place_fold(const std::vector<StageId>& matmuls, const std::vector<BufferId>& partials) {
+    const GroupId home = p_.stage(matmuls[0]).group;
+    const std::uint64_t rounds = plan_.rounds_m * plan_.rounds_n;
+    const std::uint64_t slices = matmuls.size();
+    std::vector<BufferId> operands = {partials[0]};
+    std::vector<StageId> sources = {matmuls[0]};
+    for (std::uint64_t l = 1; l < slices; ++l) {
+      const BufferId landing =
+          add_output_buffer("landing_k" + std::to_string(l), BufferKind::interm, home, accumulator());
+      const StageId recv = add_stage("recv_k" + std::to_string(l), Recv{}, home,
+                                     movement(t_, MovementOrder::first_recv + static_cast<std::uint32_t>(l) - 1),
+                                     rounds, {output(landing)});
+      const EdgeId crossing = add_edge(matmuls[l], partials[l], {recv}, crossing_of(t_));
+      std::get<Recv>(p_.stages[recv.value].kind).edge = crossing;
+      operands.push_back(landing);
+      sources.push_back(recv);
+    }
+
+    Generic fold;
+    fold.iterators = {IteratorKind::parallel};
+    fold.maps.assign(slices + 1, {{1, 0}});
+    fold.accumulator = accumulator();
+    fold.result = c_.dtype;
+    fold.bodies.push_back({1, {{ExprOp::operand, 0, 0}}});
+    for (std::uint32_t l = 1; l < slices; ++l)
+      fold.bodies.push_back({1, {{ExprOp::accumulator, 0, 0}, {ExprOp::operand, l, 0}, {ExprOp::add, 0, 0}}});
+    std::vector<Port> ports;
+    for (std::uint64_t l = 0; l < slices; ++l) {
+      ports.push_back(input(operands[l]));
+      ports.back().need = ports.back().pop = only_in(l, slices);
+    }
+    const BufferId out = add_output_buffer("c", BufferKind::fifo, home, c_.dtype);
+    ports.push_back(output(out));
+    ports.back().reserve = ports.back().push = only_in(slices - 1, slices);
+    const StageId stage =
+        add_stage("fold", std::move(fold), home, {StageRole::compute, 1}, rounds * slices, std::move(ports));
+    for (std::uint64_t l = 0; l < slices; ++l) add_edge(sources[l], operands[l], {stage});
+    return {stage, out};
+  }
+
+  AccessPattern store_pattern() const {
+    const std::uint64_t row = base(w_.offset_m, c_.offset[0]), col = base(w_.offset_n, c_.offset[1]);
+    AccessPattern pattern{{plan_.rounds_m, plan_.rounds_n},
+                          {{plan_.sites_m * plan_.block_m, 0}, {0, plan_.sites_n * plan_.block_n}},
+                          {},
+                          {plan_.block_m, plan_.block_n},
+                          {row + tiles(w_.m), col + tiles(w_.n)}};
+    for_each_instance([&](std::uint64_t i, std::uint64_t j) {
+      pattern.first.push_back({row + i * plan_.block_m, col + j * plan_.block_n});
+    });
+    return pattern;
+  }
+
+  void assign_work(StageId stage, std::uint64_t slice) {
+    const std::uint64_t blocks_m = plan_.sites_m * plan_.rounds_m, blocks_n = plan_.sites_n * plan_.rounds_n;
+    WorkAssignment assignment{stage, w_.id, {}};
+    for_each_instance([&](std::uint64_t i, std::uint64_t j) {
+      std::vector<std::uint64_t> items;
+      for (std::uint64_t r = 0; r < plan_.rounds_m; ++r)
+        for (std::uint64_t s = 0; s < plan_.rounds_n; ++s)
+          items.push_back((slice * blocks_m + i + r * plan_.sites_m) * blocks_n + j + s * plan_.sites_n);
+      assignment.items.push_back(std::move(items));
+    });
+    p_.placement->work.push_back(std::move(assignment));
+  }
+
+  void add_tree() {
+    SummationTree tree;
+    tree.id = SummationTreeId(p_.trees.size());
+    tree.op = op_.id;
+    const std::int64_t slice = static_cast<std::int64_t>(plan_.k_pages * plan_.page_k) * t_.native_tile;
+    for (std::uint64_t l = 0; l < plan_.sites_k; ++l) {
+      SummationNode leaf;
+      leaf.chip = w_.chip;
+      leaf.k_begin = w_.offset_k + static_cast<std::int64_t>(l) * slice;
+      leaf.k_end = w_.offset_k + std::min(w_.k, static_cast<std::int64_t>(l + 1) * slice);
+      tree.nodes.push_back(leaf);
+      if (l == 0) continue;
+      SummationNode sum;
+      sum.leaf = false;
+      sum.left = static_cast<std::uint32_t>(tree.nodes.size() - 2);  // the sum so far, or leaf 0
+      sum.right = static_cast<std::uint32_t>(tree.nodes.size() - 1);
+      tree.nodes.push_back(sum);
+    }
+    p_.trees.push_back(std::move(tree));
+  }
+
+  SpatialProgram& p_;
+  const Target& t_;
+  const Work& w_;
+  const BlockPlan& plan_;
+  const Operator& op_;
+  SectionId section_;
+  const Tensor& a_;
+  const Tensor& b_;
+  const Tensor& c_;
+};
+
+}  // namespace
+
+Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
+  if (!program.operators || program.placement) return program;
+  Diagnostics out;
+  for (const Work& w : program.work) {
+    const Operator& op = program.operators->operators[w.op.value];
+    if (w.plan->sites_k > 1 && target.crossing.empty())
+      out.error(Code::RDU4106, op.where.empty() ? program.header.name : op.where,
+                "matmul '{}' splits its contraction over {} sites, and target '{}' has no hand-off between sites",
+                op.name, w.plan->sites_k, target.name);
+  }
+  if (out.has_errors()) return out;
+  program.placement = Placement{target.mesh, {}, {}};
+  for (const Work& w : program.work) {
+    const Operator& op = program.operators->operators[w.op.value];
+    const SectionId section(program.sections.size());
+    program.sections.push_back({section, op.name, 1});
+    SiteAllocator sites(target, w.chip);
+    MatmulPlacer(program, target, w, section).place(sites);
+  }
+  return program;
+}
+
+}  // namespace rdusim

@@ -1,0 +1,220 @@
+// How a matmul is cut. A plan is scored by what the target's numbers say of it:
+//
+//   compute   firings of one site x whole tiles' multiply-accumulates / rate
+//   memory    bytes read and written / what HBM sustains: a once per round along n, b once per round along m
+//   ingest    bytes that one site takes in / the width of its network port
+//   fill      first pages of all sites through HBM, then one page's journey; drain: the last firing, the fold, the
+//   store
+//
+// and the time is launch + fill + max(compute, memory, ingest) + drain. Among plans within 2 % of the best the one with
+// the fewest page hand-offs wins (pages are what a simulation costs, and what control costs in the machine), then the
+// one with fewer sites. Splitting the contraction costs fold stages, ports and buffers, so it has to earn 15 %.
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "compiler/passes/extents.h"
+#include "compiler/passes/passes.h"
+
+namespace rdusim {
+namespace {
+
+// Weights of tens of KiB a page suit a stream: large enough that hand-offs are few, small enough that a site starts
+// early.
+constexpr Bytes most_page_bytes = Bytes{64} << 10;
+
+// One axis cut in blocks of `block` tiles: sites * rounds blocks, exactly.
+struct AxisCut {
+  std::uint64_t block, sites, rounds;
+};
+
+// All ways to cut `tiles` tiles over at most `most_sites` sites in blocks of at most `most_block` tiles. Blocks that
+// give the same number of blocks are the same cut but for balance: only the smallest is kept. Every instance gets the
+// same number of blocks, so that one stage describes them all; only the last block may be ragged.
+std::vector<AxisCut> axis_cuts(std::uint64_t tiles, std::uint64_t most_sites, std::uint64_t most_block,
+                               std::optional<std::uint32_t> pin_block, std::optional<std::uint32_t> pin_sites) {
+  std::vector<AxisCut> cuts;
+  const std::uint64_t first = pin_block ? *pin_block : 1;
+  const std::uint64_t last = pin_block ? *pin_block : std::min(tiles, most_block);
+  for (std::uint64_t block = first; block <= last; ++block) {
+    const std::uint64_t blocks = ceil_div(tiles, block);
+    if (!pin_block && block > 1 && blocks == ceil_div(tiles, block - 1)) continue;
+    for (std::uint64_t sites = 1; sites <= std::min(blocks, most_sites); ++sites) {
+      if (blocks % sites != 0 || (pin_sites && *pin_sites != sites)) continue;
+      cuts.push_back({block, sites, blocks / sites});
+    }
+  }
+  return cuts;
+}
+
+struct Score {
+  double cycles = 0;
+  std::uint64_t handoffs = 0;
+  std::uint64_t sites = 0;
+};
+
+class Scorer {
+ public:
+  Scorer(const Work& w, DType operand, DType result, const Target& t)
+      : w_(w), operand_(operand), result_(result), t_(t) {}
+
+  // Bytes that the plan keeps in the busiest site's PMU, the room that a collective will want for landings included.
+  Bytes site_bytes(const BlockPlan& p) const {
+    const Bytes acc = out_bytes(p, accumulator_of(operand_));
+    const std::uint64_t folds = p.sites_k > 1 ? p.sites_k : 0;
+    return 2 * (a_bytes(p) + b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + 4 * acc;
+  }
+
+  Score score(const BlockPlan& p) const {
+    const double tile3 = double(t_.native_tile) * t_.native_tile * t_.native_tile;
+    const double sites = double(p.sites_m * p.sites_n * p.sites_k);
+    const double rounds = double(p.rounds_m * p.rounds_n);
+    const double firing = double(p.block_m * p.block_n * p.page_k) * tile3 / t_.pcu.macs(operand_);
+    const double compute = rounds * double(p.k_pages) * firing;
+
+    const double hbm = to_double(t_.hbm.sustainable_bytes_per_cycle());
+    const double a_all = double(w_.m) * double(w_.k) * bytes_of(operand_) * double(p.rounds_n);
+    const double b_all = double(w_.k) * double(w_.n) * bytes_of(operand_) * double(p.rounds_m);
+    const double c_all = double(w_.m) * double(w_.n) * bytes_of(result_);
+    const double memory = (a_all + b_all + c_all) / hbm;
+
+    const double port = to_double(t_.network.link_bytes_per_cycle);
+    const double ingest = rounds * double(p.k_pages) * double(a_bytes(p) + b_bytes(p)) / port;
+
+    const double first_pages = std::min(memory, (double(p.sites_m * p.sites_k) * double(a_bytes(p)) +
+                                                 double(p.sites_n * p.sites_k) * double(b_bytes(p))) /
+                                                    hbm);
+    const double fill = first_pages + double(t_.hbm.latency_cycles) + double(a_bytes(p) + b_bytes(p)) / port;
+    const double out = double(out_bytes(p, accumulator_of(operand_)));
+    const double fold = p.sites_k > 1
+                            ? double(p.sites_k) * (out / port + out / bytes_of(accumulator_of(operand_)) /
+                                                                    std::max(1u, t_.pcu.simd(accumulator_of(operand_))))
+                            : 0.0;
+    const double last_store = sites / double(p.sites_k) * double(out_bytes(p, result_)) / hbm;
+    const double drain = firing + fold + std::min(last_store, c_all / hbm);
+    const double launch = double(t_.host.section_launch_cycles + t_.host.argument_load_cycles);
+
+    Score s;
+    s.cycles = launch + fill + std::max({compute, memory, ingest}) + drain;
+    s.handoffs = static_cast<std::uint64_t>(sites * rounds * (2.0 * double(p.k_pages) + 1.0));
+    s.sites = p.sites_m * p.sites_n * p.sites_k;
+    return s;
+  }
+
+  Bytes a_bytes(const BlockPlan& p) const {
+    return page_bytes(p.block_m, p.page_k, w_.m, w_.k, operand_, t_.native_tile);
+  }
+  Bytes b_bytes(const BlockPlan& p) const {
+    return page_bytes(p.page_k, p.block_n, w_.k, w_.n, operand_, t_.native_tile);
+  }
+  Bytes out_bytes(const BlockPlan& p, DType type) const {
+    return page_bytes(p.block_m, p.block_n, w_.m, w_.n, type, t_.native_tile);
+  }
+
+ private:
+  const Work& w_;
+  DType operand_, result_;
+  const Target& t_;
+};
+
+// Calls f for every plan that fits the sites of one chip.
+template <class F>
+void for_each_plan(const Work& w, const SchedulePin& pin, const Target& t, const Scorer& scorer, F&& f) {
+  const std::uint32_t tile = t.native_tile;
+  const auto tiles = [&](std::int64_t e) { return ceil_div(static_cast<std::uint64_t>(e), std::uint64_t{tile}); };
+  const std::uint64_t mt = tiles(w.m), nt = tiles(w.n), kt = tiles(w.k);
+  const std::uint64_t most_sites = std::min<std::uint64_t>(t.sites(), pin.sites.value_or(t.sites()));
+  // An axis of more tiles than sites * 64 has to be cut coarsely in any case.
+  const std::uint64_t most_block = 16 + std::max(mt, nt) / (std::uint64_t{t.sites()} * 4);
+
+  const std::vector<AxisCut> m_cuts = axis_cuts(mt, most_sites, most_block, pin.block_m, pin.unroll_m);
+  const std::vector<AxisCut> n_cuts = axis_cuts(nt, most_sites, most_block, pin.block_n, pin.unroll_n);
+  std::vector<std::uint64_t> k_pages;  // tiles a page along the contraction
+  for (std::uint64_t page = 1; page <= kt; ++page) {
+    if (pin.page_k ? page != *pin.page_k : page > 1 && ceil_div(kt, page) == ceil_div(kt, page - 1)) continue;
+    k_pages.push_back(page);
+    if (!pin.page_k && page * tile * tile * 1 > most_page_bytes) break;
+  }
+  for (const AxisCut& m : m_cuts)
+    for (const AxisCut& n : n_cuts) {
+      if (m.sites * n.sites > most_sites) continue;
+      for (const std::uint64_t page : k_pages) {
+        const std::uint64_t pages = ceil_div(kt, page);
+        BlockPlan p{m.block, n.block, page, m.sites, n.sites, 1, m.rounds, n.rounds, pages};
+        if (!pin.page_k && page > 1 && std::max(scorer.a_bytes(p), scorer.b_bytes(p)) > most_page_bytes) break;
+        for (std::uint64_t split = 1; split <= std::min<std::uint64_t>(pages, 64); ++split) {
+          if (pages % split != 0 || m.sites * n.sites * split > most_sites) continue;
+          if (pin.unroll_k && *pin.unroll_k != split) continue;
+          p.sites_k = split;
+          p.k_pages = pages / split;
+          if (scorer.site_bytes(p) <= t.pmu.capacity_bytes) f(p);
+        }
+      }
+    }
+}
+
+std::optional<BlockPlan> best_plan(const Work& w, const SchedulePin& pin, DType operand, DType result,
+                                   const Target& t) {
+  const Scorer scorer(w, operand, result, t);
+  double best_whole = std::numeric_limits<double>::infinity();  // contraction not split
+  double best_split = best_whole;
+  for_each_plan(w, pin, t, scorer, [&](const BlockPlan& p) {
+    double& best = p.sites_k == 1 ? best_whole : best_split;
+    best = std::min(best, scorer.score(p).cycles);
+  });
+  const bool split = best_split < 0.85 * best_whole;
+  const double limit = 1.02 * (split ? best_split : best_whole);
+  std::optional<BlockPlan> chosen;
+  std::tuple<std::uint64_t, std::uint64_t, double> chosen_key;
+  for_each_plan(w, pin, t, scorer, [&](const BlockPlan& p) {
+    if ((p.sites_k > 1) != split) return;
+    const Score s = scorer.score(p);
+    if (s.cycles > limit) return;
+    const auto key = std::tuple(s.handoffs, s.sites, s.cycles);
+    if (!chosen || key < chosen_key) {
+      chosen = p;
+      chosen_key = key;
+    }
+  });
+  return chosen;
+}
+
+}  // namespace
+
+Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
+  if (!program.operators) return program;
+  Diagnostics out;
+  const OperatorGraph& graph = *program.operators;
+  for (std::size_t i = 0; i < program.work.size(); ++i) {
+    Work& w = program.work[i];
+    if (w.plan) continue;
+    // Slices of one shape get one plan: every chip's is the first one's.
+    const auto twin = std::find_if(program.work.begin(), program.work.begin() + std::ptrdiff_t(i), [&](const Work& o) {
+      return o.plan && o.op == w.op && o.m == w.m && o.n == w.n && o.k == w.k;
+    });
+    if (twin != program.work.begin() + std::ptrdiff_t(i)) {
+      w.plan = twin->plan;
+      continue;
+    }
+    const Operator& op = graph.operators[w.op.value];
+    const auto pinned =
+        std::find_if(graph.pins.begin(), graph.pins.end(), [&](const SchedulePin& p) { return p.op == op.id; });
+    const SchedulePin pin = pinned == graph.pins.end() ? SchedulePin{} : *pinned;
+    w.plan = best_plan(w, pin, graph.operand(op.in[0]).dtype, graph.operand(op.out).dtype, target);
+    if (w.plan) continue;
+    const std::string where = op.where.empty() ? program.header.name : op.where;
+    if (pinned == graph.pins.end())
+      out.error(Code::RDU4112, where, "no way to cut matmul '{}' ({} x {} x {}) fits a site's {} of PMU", op.name, w.m,
+                w.k, w.n, format_bytes(target.pmu.capacity_bytes));
+    else
+      out.error(Code::RDU1026, where,
+                "[schedule.{}] pins what matmul '{}' ({} x {} x {}, tiles of {}) cannot have on {} sites of {} each",
+                op.name, op.name, w.m, w.k, w.n, target.native_tile, target.sites(),
+                format_bytes(target.pmu.capacity_bytes))
+          .suggest("blocks times sites times rounds cover an axis exactly: unroll_* divides the number of blocks");
+  }
+  if (out.has_errors()) return out;
+  return program;
+}
+
+}  // namespace rdusim
