@@ -1,0 +1,116 @@
+#include "sim/handshake_checker.h"
+
+#include <algorithm>
+
+#include "compiler/ir/print.h"
+
+namespace rdusim {
+
+HandshakeChecker::HandshakeChecker(const Instances& instances, Violations& violations)
+    : instances_(instances), violations_(violations) {
+  const SpatialProgram& p = instances.program();
+  for (const Buffer& b : p.buffers) {
+    for (std::uint32_t i = 0; i < instances.instances(b.id); ++i) {
+      counts_.push_back({b.initial_pages, b.initial_pages, 0, b.initial_pages, 0});
+      depth_.push_back(b.depth_pages);
+      first_consumer_.push_back(static_cast<std::uint32_t>(popped_.size()));
+      popped_.resize(popped_.size() + instances.ends(b.id).consumers.size());
+    }
+  }
+  first_consumer_.push_back(static_cast<std::uint32_t>(popped_.size()));
+}
+
+void HandshakeChecker::on(const PageReserved& e) {
+  const std::uint32_t n = instances_.of(e.buffer);
+  BufferCounts& c = counts_[n];
+  c.reserved += e.pages;
+  if (c.reserved > c.popped + depth_[n]) {
+    violated(Code::RDU7003, e.at, e.buffer, 0, "more pages are reserved than were popped and fit");
+  }
+  c.peak_pages = std::max(c.peak_pages, c.reserved - c.popped);
+}
+
+void HandshakeChecker::on(const PagePushed& e) {
+  BufferCounts& c = counts_[instances_.of(e.buffer)];
+  if (e.page != c.pushed) {
+    Diagnostic& d = violations_.found(Code::RDU7025, e.at, instances_.place(e.buffer),
+                                      "page {} is pushed where page {} is next", e.page, c.pushed);
+    describe(d, e.buffer);
+  }
+  ++c.pushed;
+  c.bytes += e.bytes;
+  if (c.pushed > c.reserved) violated(Code::RDU7002, e.at, e.buffer, 0, "a page is pushed that was not reserved");
+}
+
+void HandshakeChecker::on(const PagePopped& e) {
+  const std::uint32_t n = instances_.of(e.buffer);
+  BufferCounts& c = counts_[n];
+  const std::uint32_t first = first_consumer_[n];
+  const std::uint32_t end = first_consumer_[n + 1];
+  if (first + e.consumer >= end) {
+    violated(Code::RDU7001, e.at, e.buffer, e.consumer, "a page is popped by a consumer that the buffer does not have");
+    return;
+  }
+  std::uint64_t& mine = popped_[first + e.consumer];
+  if (e.page != mine) {
+    Diagnostic& d = violations_.found(Code::RDU7025, e.at, instances_.place(e.buffer),
+                                      "page {} is popped where page {} is next", e.page, mine);
+    describe(d, e.buffer);
+  }
+  ++mine;
+  if (mine > c.pushed) violated(Code::RDU7001, e.at, e.buffer, e.consumer, "a page is popped that was not pushed");
+  std::uint64_t slowest = mine;
+  for (std::uint32_t i = first; i < end; ++i) slowest = std::min(slowest, popped_[i]);
+  c.popped = slowest;
+}
+
+void HandshakeChecker::violated(Code code, Cycle at, const BufferAt& buffer, std::uint32_t consumer, const char* what) {
+  const std::uint32_t n = instances_.of(buffer);
+  const BufferCounts& c = counts_[n];
+  const std::uint32_t first = first_consumer_[n];
+  const std::uint64_t by = first + consumer < first_consumer_[n + 1] ? popped_[first + consumer] : 0;
+  Diagnostic& d =
+      violations_.found(code, at, instances_.place(buffer),
+                        "{}: buffer '{}' has reserved {}, pushed {}, popped {} (by this consumer {}), depth {}", what,
+                        instances_.program().buffer(buffer.buffer).name, c.reserved, c.pushed, c.popped, by, depth_[n]);
+  describe(d, buffer);
+}
+
+void HandshakeChecker::describe(Diagnostic& d, const BufferAt& buffer) const {
+  const SpatialProgram& p = instances_.program();
+  const BufferEnds& ends = instances_.ends(buffer.buffer);
+  if (ends.local)
+    d.note(instances_.place(buffer), "edge {}, {}", ends.local->value, name_of(p.edge(*ends.local).handshake));
+  if (ends.landing)
+    d.note(instances_.place(buffer), "landing buffer of edge {}, {}", ends.landing->value,
+           name_of(p.edge(*ends.landing).handshake));
+  if (ends.producer) {
+    d.note(instances_.place(StageAt{*ends.producer, buffer.instance}), "producer '{}'", p.stage(*ends.producer).name);
+  }
+  for (std::size_t i = 0; i < ends.consumers.size(); ++i) {
+    const std::uint64_t popped = popped_[first_consumer_[instances_.of(buffer)] + i];
+    if (ends.consumers[i].stage) {
+      const StageAt stage{*ends.consumers[i].stage, buffer.instance};
+      d.note(instances_.place(stage), "consumer {} '{}', popped {}", i, p.stage(stage.stage).name, popped);
+    } else {
+      d.note(instances_.place(buffer), "consumer {}: crossing edge {}, popped {}", i, ends.consumers[i].crossing->value,
+             popped);
+    }
+  }
+}
+
+void HandshakeChecker::finish(Cycle at) {
+  for (std::uint32_t n = 0; n < counts_.size(); ++n) {
+    const BufferCounts& c = counts_[n];
+    const BufferAt buffer = instances_.buffer_at(n);
+    const std::uint64_t initial = instances_.program().buffer(buffer.buffer).initial_pages;
+    bool balanced = c.reserved == c.pushed;
+    // Initial pages are there again at the end: what was pushed during the run was popped.
+    for (std::uint32_t i = first_consumer_[n]; i < first_consumer_[n + 1]; ++i)
+      balanced = balanced && popped_[i] + initial == c.pushed;
+    if (!balanced)
+      violated(Code::RDU7007, at, buffer, 0, "pages reserved, pushed and popped do not balance at the end");
+  }
+}
+
+}  // namespace rdusim

@@ -1,0 +1,53 @@
+// Local hand-offs and landing buffers, at every event and for each instance:
+//
+//   0 <= popped <= pushed <= reserved <= popped + depth     (popped is the slowest consumer's)
+//
+// RDU7001 pop-from-empty, RDU7002 push-without-reserve, RDU7003 reserve-beyond-depth, RDU7025 page-out-of-order; at the
+// end RDU7007 counting-balance. Keeps the counts that the report and the diagnosis show.
+#pragma once
+
+#include <vector>
+
+#include "models/events/events.h"
+#include "sim/instances.h"
+#include "sim/violations.h"
+
+namespace rdusim {
+
+struct BufferCounts {
+  std::uint64_t reserved = 0;
+  std::uint64_t pushed = 0;
+  std::uint64_t popped = 0;      // by the slowest consumer
+  std::uint64_t peak_pages = 0;  // most of reserved - popped
+  Bytes bytes = 0;               // of pages pushed
+};
+
+class HandshakeChecker final : public EventSink {
+ public:
+  HandshakeChecker(const Instances& instances, Violations& violations);
+
+  void on(const PageReserved& e) override;
+  void on(const PagePushed& e) override;
+  void on(const PagePopped& e) override;
+
+  // After the last event of a run that finished.
+  void finish(Cycle at);
+
+  const BufferCounts& counts(std::uint32_t buffer_instance) const { return counts_[buffer_instance]; }
+  std::uint64_t popped(std::uint32_t buffer_instance, std::uint32_t consumer) const {
+    return popped_[first_consumer_[buffer_instance] + consumer];
+  }
+
+ private:
+  void violated(Code code, Cycle at, const BufferAt& buffer, std::uint32_t consumer, const char* what);
+  void describe(Diagnostic& d, const BufferAt& buffer) const;
+
+  const Instances& instances_;
+  Violations& violations_;
+  std::vector<BufferCounts> counts_;           // by buffer instance
+  std::vector<std::uint64_t> depth_;           // by buffer instance
+  std::vector<std::uint32_t> first_consumer_;  // by buffer instance, and one past the end: into popped_
+  std::vector<std::uint64_t> popped_;          // by buffer instance and consumer
+};
+
+}  // namespace rdusim

@@ -1,0 +1,25 @@
+#include "sim/violations.h"
+
+namespace rdusim {
+
+namespace {
+std::size_t slot(Code code) {
+  return static_cast<std::size_t>(code) % 1000;
+}
+}  // namespace
+
+std::uint64_t Violations::count(Code code) const {
+  return by_code_[slot(code)];
+}
+
+Diagnostic& Violations::add(Cycle at, Diagnostic d) {
+  const bool keep = collect_ || total_ == 0;
+  ++total_;
+  ++by_code_[slot(d.code)];
+  if (!first_at_) first_at_ = at;
+  if (!keep) return dropped_ = std::move(d);
+  if (!collect_) stop_.store(true, std::memory_order_relaxed);
+  return diagnostics_.add(std::move(d));
+}
+
+}  // namespace rdusim
