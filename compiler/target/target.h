@@ -88,6 +88,7 @@ struct AgcuParameters {
 
 // A memory outside the mesh. law: models/units/memory.h
 struct MemoryParameters {
+  std::string technology;  // "HBM2e, 4 stacks of 8 channels of 128 bits"
   Bytes capacity_bytes = 0;
   std::uint32_t channels = 0;
   Fraction channel_bytes_per_cycle;  // peak of one channel
@@ -131,6 +132,7 @@ struct Provenance {
 
 struct Target {
   std::string name;
+  std::string summary;  // one line: what machine this is
   std::string text;    // the TOML it was read from, whole
   std::string sha256;  // of text
 

@@ -1,0 +1,132 @@
+#include "compiler/target/topology.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace rdusim {
+namespace {
+
+// The places that place `at` of `size` sends to, in rising order.
+std::vector<std::uint32_t> neighbours(LinkShape shape, std::uint32_t at, std::uint32_t size) {
+  std::vector<std::uint32_t> to;
+  if (size < 2) return to;
+  switch (shape) {
+    case LinkShape::full_mesh:
+      for (std::uint32_t other = 0; other < size; ++other) {
+        if (other != at) to.push_back(other);
+      }
+      break;
+    case LinkShape::ring:
+      to = {(at + 1) % size, (at + size - 1) % size};
+      break;
+    case LinkShape::line:
+      if (at > 0) to.push_back(at - 1);
+      if (at + 1 < size) to.push_back(at + 1);
+      break;
+  }
+  std::sort(to.begin(), to.end());
+  to.erase(std::unique(to.begin(), to.end()), to.end());
+  return to;
+}
+
+// Links by the chip at one end, so that a search looks at each link once.
+class Adjacency {
+ public:
+  enum class By { from, to };
+  Adjacency(By by, std::uint32_t chips, const std::vector<ChipLinkParameters>& links) : first_(chips + 1, 0) {
+    const auto end = [by](const ChipLinkParameters& l) { return by == By::from ? l.from.value : l.to.value; };
+    for (const ChipLinkParameters& l : links) ++first_[end(l) + 1];
+    for (std::uint32_t c = 0; c < chips; ++c) first_[c + 1] += first_[c];
+    of_.resize(links.size());
+    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+    for (const ChipLinkParameters& l : links) of_[next[end(l)]++] = &l;
+  }
+  // In order of id, where `links` is.
+  auto begin(std::uint32_t chip) const { return of_.begin() + static_cast<std::ptrdiff_t>(first_[chip]); }
+  auto end(std::uint32_t chip) const { return of_.begin() + static_cast<std::ptrdiff_t>(first_[chip + 1]); }
+
+ private:
+  std::vector<std::size_t> first_;
+  std::vector<const ChipLinkParameters*> of_;
+};
+
+constexpr std::uint32_t unseen = std::numeric_limits<std::uint32_t>::max();
+
+// Fewest hops between `origin` and every chip: to the origin where links are followed backwards (By::to), else from it.
+std::vector<std::uint32_t> distances(Adjacency::By by, std::uint32_t origin, std::uint32_t chips,
+                                     const std::vector<ChipLinkParameters>& links) {
+  const Adjacency adjacent(by, chips, links);
+  std::vector<std::uint32_t> distance(chips, unseen);
+  std::vector<std::uint32_t> queue = {origin};
+  distance[origin] = 0;
+  for (std::size_t head = 0; head < queue.size(); ++head) {
+    const std::uint32_t chip = queue[head];
+    for (auto l = adjacent.begin(chip); l != adjacent.end(chip); ++l) {
+      const std::uint32_t other = by == Adjacency::By::to ? (*l)->from.value : (*l)->to.value;
+      if (distance[other] != unseen) continue;
+      distance[other] = distance[chip] + 1;
+      queue.push_back(other);
+    }
+  }
+  return distance;
+}
+
+}  // namespace
+
+std::uint64_t link_count(const LinkGroup& group, std::uint32_t chips, std::uint32_t node_chips) {
+  const std::uint64_t size = group.scope == LinkScope::node ? node_chips : chips / node_chips;
+  const std::uint64_t copies = chips / size;
+  switch (group.shape) {
+    case LinkShape::full_mesh:
+      return copies * size * (size - 1);
+    case LinkShape::ring:
+      return size > 2 ? copies * size * 2 : copies * (size - 1) * 2;
+    case LinkShape::line:
+      return copies * (size - 1) * 2;
+  }
+  return 0;
+}
+
+void append_links(const LinkGroup& group, std::uint32_t chips, std::uint32_t node_chips,
+                  std::vector<ChipLinkParameters>& links) {
+  const std::uint32_t nodes = chips / node_chips;
+  for (std::uint32_t from = 0; from < chips; ++from) {
+    const std::uint32_t node = from / node_chips;
+    const std::uint32_t place = from % node_chips;
+    const bool within = group.scope == LinkScope::node;
+    for (std::uint32_t other : neighbours(group.shape, within ? place : node, within ? node_chips : nodes)) {
+      const std::uint32_t to = within ? node * node_chips + other : other * node_chips + place;
+      links.push_back({LinkId{links.size()}, ChipId{from}, ChipId{to}, group.bytes_per_cycle, group.latency_cycles,
+                       group.signal_bytes});
+    }
+  }
+}
+
+std::optional<ChipId> unreachable_chip(std::uint32_t chips, const std::vector<ChipLinkParameters>& links) {
+  for (const auto by : {Adjacency::By::from, Adjacency::By::to}) {
+    const auto distance = distances(by, 0, chips, links);
+    const auto missing = std::find(distance.begin(), distance.end(), unseen);
+    if (missing != distance.end()) return ChipId{static_cast<std::size_t>(missing - distance.begin())};
+  }
+  return std::nullopt;
+}
+
+std::vector<LinkId> route(const Target& target, ChipId from, ChipId to) {
+  std::vector<LinkId> path;
+  if (from == to) return path;
+  // Distances to the receiver first: then at every chip the least link that comes nearer begins the least route.
+  const auto left = distances(Adjacency::By::to, to.value, target.chips, target.links);
+  if (left[from.value] == unseen) return path;
+  const Adjacency adjacent(Adjacency::By::from, target.chips, target.links);
+  for (std::uint32_t at = from.value; at != to.value;) {
+    const ChipLinkParameters* best = nullptr;
+    for (auto l = adjacent.begin(at); l != adjacent.end(at); ++l) {
+      if (left[(*l)->to.value] + 1 == left[at] && (best == nullptr || (*l)->id < best->id)) best = *l;
+    }
+    path.push_back(best->id);
+    at = best->to.value;
+  }
+  return path;
+}
+
+}  // namespace rdusim

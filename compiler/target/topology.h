@@ -1,0 +1,40 @@
+// The links between the chips of a machine, from a short declaration.
+//
+// The chips stand in nodes: chip i is chip i mod n of node i / n. A declaration joins either the chips of each node, or
+// the counterparts, that is the chips with the same place in all nodes, in one of three shapes. A mesh of chips is a
+// line in both, a torus a ring in both.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/target/target.h"
+
+namespace rdusim {
+
+enum class LinkShape : std::uint8_t {
+  full_mesh,  // every one to every other
+  ring,       // each to the next and the one before, the last to the first; two of them have one link each way
+  line,       // the same, without the last to the first
+};
+enum class LinkScope : std::uint8_t { node, counterparts };
+
+struct LinkGroup {
+  LinkScope scope = LinkScope::node;
+  LinkShape shape = LinkShape::full_mesh;
+  Fraction bytes_per_cycle;
+  Cycles latency_cycles = 0;
+  Bytes signal_bytes = 0;
+};
+
+// How many directed links `group` makes. Requires that node_chips divides chips.
+std::uint64_t link_count(const LinkGroup& group, std::uint32_t chips, std::uint32_t node_chips);
+
+// Appends them to `links`, in order of sending chip, then receiving chip, with ids that go on densely.
+void append_links(const LinkGroup& group, std::uint32_t chips, std::uint32_t node_chips,
+                  std::vector<ChipLinkParameters>& links);
+
+// A chip that chip 0 does not reach, or that does not reach chip 0; nothing where every chip reaches every other.
+std::optional<ChipId> unreachable_chip(std::uint32_t chips, const std::vector<ChipLinkParameters>& links);
+
+}  // namespace rdusim
