@@ -1,0 +1,104 @@
+#include "sim/coverage_checker.h"
+
+#include <algorithm>
+
+namespace rdusim {
+
+namespace {
+
+std::vector<bool> stored_tensors(const SpatialProgram& p) {
+  std::vector<bool> stored(p.tensors.size());
+  for (const Stage& s : p.stages) {
+    if (const auto* store = std::get_if<Store>(&s.kind)) stored[store->tensor.value] = true;
+  }
+  for (const Tensor& t : p.tensors) {
+    if (t.role == TensorRole::output) stored[t.id.value] = true;
+  }
+  return stored;
+}
+
+}  // namespace
+
+CoverageChecker::CoverageChecker(const Instances& instances, Violations& violations)
+    : instances_(instances), violations_(violations), tensors_(instances.program().tensors.size()) {
+  const SpatialProgram& p = instances.program();
+  const std::vector<bool> stored = stored_tensors(p);
+  for (const Tensor& t : p.tensors) {
+    if (!stored[t.id.value]) continue;
+    Writes& w = tensors_[t.id.value];
+    w.stored = true;
+    w.view = matrix_view(t);
+    w.times.resize(w.view.rows * w.view.cols);
+  }
+  for (const Stage& s : p.stages) {
+    const auto* store = std::get_if<Store>(&s.kind);
+    if (store != nullptr && s.section.value < p.sections.size())
+      tensors_[store->tensor.value].trips = p.sections[s.section.value].trips;
+  }
+}
+
+Bytes CoverageChecker::bytes_needed(const SpatialProgram& program) {
+  const std::vector<bool> stored = stored_tensors(program);
+  Bytes n = 0;
+  for (const Tensor& t : program.tensors) {
+    if (!stored[t.id.value]) continue;
+    const MatrixView v = matrix_view(t);
+    n += v.rows * v.cols;
+  }
+  return n;
+}
+
+void CoverageChecker::on(const PageStored& e) {
+  Writes& w = tensors_[e.tensor.value];
+  if (!w.stored) return;
+  const PageTag& tag = e.tag;
+  const SpatialProgram& p = instances_.program();
+  if (tag.row < w.view.row || tag.col < w.view.col || tag.row - w.view.row + tag.rows > w.view.rows ||
+      tag.col - w.view.col + tag.cols > w.view.cols) {
+    violations_.found(Code::RDU7029, e.at, instances_.place(e.stage), "'{}' stores {}, which does not lie in '{}'",
+                      p.stage(e.stage.stage).name, to_string(tag, p), p.tensor(e.tensor).name);
+    return;
+  }
+  const std::uint64_t elements = std::uint64_t{tag.rows} * tag.cols;
+  const ElementRange range = chunk_range(elements, tag.chunk, std::max(tag.chunks, 1U));
+  const auto expected = static_cast<std::uint8_t>(tag.trip);
+  std::uint64_t at = range.begin;
+  while (at < range.end) {
+    const std::uint64_t row = at / tag.cols;
+    const std::uint64_t col = at % tag.cols;
+    const std::uint64_t run = std::min(range.end - at, tag.cols - col);
+    std::uint8_t* times = w.times.data() + (tag.row - w.view.row + row) * w.view.cols + (tag.col - w.view.col + col);
+    const auto* wrong = std::find_if(times, times + run, [&](std::uint8_t t) { return t != expected; });
+    if (wrong != times + run) {
+      const bool twice = *wrong > expected;
+      violations_.found(twice ? Code::RDU7013 : Code::RDU7014, e.at, instances_.place(e.stage),
+                        "'{}' writes {} of '{}' in trip {}; element ({}, {}) was written {} times before",
+                        p.stage(e.stage.stage).name, to_string(tag, p), p.tensor(e.tensor).name, tag.trip,
+                        tag.row + row, tag.col + col + (wrong - times), *wrong);
+      std::for_each(times, times + run, [](std::uint8_t& t) { ++t; });
+    } else {
+      std::fill(times, times + run, static_cast<std::uint8_t>(expected + 1));
+    }
+    at += run;
+  }
+  w.written += range.size();
+}
+
+void CoverageChecker::finish(Cycle at) {
+  const SpatialProgram& p = instances_.program();
+  for (const Tensor& t : p.tensors) {
+    const Writes& w = tensors_[t.id.value];
+    if (!w.stored) continue;
+    const auto expected = static_cast<std::uint8_t>(w.trips);
+    const auto missing = std::find_if(w.times.begin(), w.times.end(), [&](std::uint8_t n) { return n != expected; });
+    if (missing == w.times.end()) continue;
+    const auto count = std::count_if(w.times.begin(), w.times.end(), [&](std::uint8_t n) { return n != expected; });
+    const auto first = static_cast<std::uint64_t>(missing - w.times.begin());
+    violations_.found(Code::RDU7014, at, t.name,
+                      "{} of {} elements of '{}' were not written {} times; the first is ({}, {}), written {} times",
+                      count, w.times.size(), t.name, w.trips, w.view.row + first / w.view.cols,
+                      w.view.col + first % w.view.cols, *missing);
+  }
+}
+
+}  // namespace rdusim

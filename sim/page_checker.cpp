@@ -1,0 +1,158 @@
+#include "sim/page_checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace rdusim {
+
+namespace {
+
+bool pushes_one_a_firing(const Port& p) {
+  return std::all_of(p.push.begin(), p.push.end(), [](const Run<std::uint32_t>& r) { return r.value == 1; });
+}
+
+// Pages of a channel that may be under way at once; a broken run may have more, and then a page is not compared.
+constexpr std::uint64_t most_under_way = 1 << 12;
+
+}  // namespace
+
+PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls, Violations& violations)
+    : instances_(instances),
+      matmuls_(matmuls),
+      violations_(violations),
+      by_pattern_(instances.program().buffers.size()),
+      by_item_(instances.program().buffers.size()),
+      source_(instances.buffers(), none),
+      landing_(instances.buffers(), none),
+      part_(instances.channels(), 0),
+      parts_(instances.channels(), 1) {
+  const SpatialProgram& p = instances.program();
+  for (const Stage& s : p.stages) {
+    for (const Port& port : s.ports) {
+      if (port.direction != Direction::output) continue;
+      if (std::holds_alternative<Load>(s.kind) && pushes_one_a_firing(port)) by_pattern_[port.buffer.value] = &s;
+      if (std::holds_alternative<MatmulTiles>(s.kind)) by_item_[port.buffer.value] = &s;
+    }
+  }
+  for (const Edge& e : p.edges) {
+    if (is_local(e.handshake)) continue;
+    for (std::uint32_t from = 0; from < instances.instances(e.from); ++from) {
+      std::uint32_t& ring_number = source_[instances.of(BufferAt{e.buffer, from})];
+      if (ring_number == none) {
+        ring_number = static_cast<std::uint32_t>(source_rings_.size());
+        source_rings_.push_back(ring(p.buffer(e.buffer).depth_pages));
+      }
+      if (e.map.kind != PageMapKind::scatter || from >= e.map.targets.size()) continue;
+      const std::vector<std::uint32_t>& targets = e.map.targets[from];
+      for (std::uint32_t to = 0; to < e.to.size(); ++to) {
+        for (std::uint32_t t = 0; t < targets.size(); ++t) {
+          const std::uint32_t c = instances.of(ChannelAt{e.id, from, to, targets[t]});
+          part_[c] = t;
+          parts_[c] = static_cast<std::uint32_t>(targets.size());
+        }
+      }
+    }
+  }
+  for (std::uint32_t r = 0; r < instances.receivers().size(); ++r) landing_[instances.receivers()[r].buffer] = r;
+  for (std::uint32_t c = 0; c < instances.channels(); ++c) {
+    const Receiver& r = instances.receivers()[instances.receiver_of(c)];
+    channel_rings_.push_back(ring(p.buffer(instances.buffer_at(r.buffer).buffer).depth_pages));
+  }
+}
+
+PageChecker::Ring PageChecker::ring(std::uint64_t pages) {
+  const std::uint64_t size = std::bit_ceil(std::min(pages, most_under_way) + 1);
+  const Ring r{slots_.size(), size - 1};
+  slots_.resize(slots_.size() + size);
+  return r;
+}
+
+void PageChecker::wrong(Cycle at, const std::string& unit, const std::string& what, std::uint64_t number,
+                        const std::string& got, const std::string& expected) {
+  violations_.found(Code::RDU7029, at, unit, "{} {} is {}, and its place in the stream asks for {}", what, number, got,
+                    expected);
+}
+
+void PageChecker::on(const PageLoaded& e) {
+  const SpatialProgram& p = instances_.program();
+  const auto* load = std::get_if<Load>(&p.stage(e.stage.stage).kind);
+  if (load == nullptr) return;
+  const Tensor& t = p.tensor(load->tensor);
+  const auto expected = page_place(load->pattern, t, p.header.native_tile, e.stage.instance, e.firing);
+  if (e.tensor == load->tensor && e.tag.operand == t.operand && (!expected || *expected == place_of(e.tag))) return;
+  wrong(e.at, instances_.describe(e.stage), "the page loaded by firing", e.firing, to_string(e.tag, p),
+        expected ? fmt::format("'{}' {}", t.name, to_string(*expected)) : fmt::format("a page of '{}'", t.name));
+}
+
+void PageChecker::on(const PagePushed& e) {
+  const SpatialProgram& p = instances_.program();
+  std::optional<Place> expected;
+  if (const Stage* s = by_pattern_[e.buffer.buffer.value]) {
+    const Load& load = std::get<Load>(s->kind);
+    expected = page_place(load.pattern, p.tensor(load.tensor), p.header.native_tile, e.buffer.instance, e.page);
+  } else if (const Stage* m = by_item_[e.buffer.buffer.value]) {
+    expected = matmuls_.output({m->id, e.buffer.instance}, e.page);
+  }
+  if (expected && !(*expected == place_of(e.tag))) {
+    wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p), to_string(*expected));
+  }
+  const std::uint32_t n = instances_.of(e.buffer);
+  if (source_[n] != none) slot(source_rings_[source_[n]], e.page) = {e.page, e.tag};
+  if (landing_[n] != none) {
+    // A receiver takes its senders' pages in turn.
+    const Receiver& r = instances_.receivers()[landing_[n]];
+    const std::uint32_t channel = r.channels[e.page % r.channels.size()];
+    const std::uint64_t page = e.page / r.channels.size();
+    const Slot& sent = slot(channel_rings_[channel], page);
+    if (sent.page == page && !(sent.tag == e.tag)) {
+      wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p),
+            to_string(sent.tag, p) + ", which was sent");
+    }
+  }
+}
+
+void PageChecker::on(const PageSent& e) {
+  const std::uint32_t c = instances_.of(e.channel);
+  const Edge& edge = instances_.program().edge(e.channel.edge);
+  const std::uint32_t n = instances_.of(BufferAt{edge.buffer, e.channel.from});
+  if (source_[n] == none) return;
+  const std::uint64_t source_page = e.page * parts_[c] + part_[c];
+  const Slot& source = slot(source_rings_[source_[n]], source_page);
+  Slot& sent = slot(channel_rings_[c], e.page);
+  if (source.page != source_page) {
+    sent.page = ~std::uint64_t{0};
+    return;
+  }
+  sent = {e.page, source.tag};
+  if (edge.chunk.of != 1) sent.tag.chunk = edge.chunk.index, sent.tag.chunks = edge.chunk.of;
+}
+
+void PageChecker::on(const PageLanded& e) {
+  const std::uint32_t c = instances_.of(e.channel);
+  const Slot& sent = slot(channel_rings_[c], e.page);
+  if (sent.page != e.page || sent.tag == e.tag) return;
+  const SpatialProgram& p = instances_.program();
+  wrong(e.at, instances_.describe(e.channel), "the page that lands as", e.page, to_string(e.tag, p),
+        to_string(sent.tag, p) + ", which was sent");
+}
+
+void PageChecker::on(const PageStored& e) {
+  const SpatialProgram& p = instances_.program();
+  const auto* store = std::get_if<Store>(&p.stage(e.stage.stage).kind);
+  if (store == nullptr) return;
+  const Tensor& t = p.tensor(store->tensor);
+  const std::uint64_t phases = std::max<std::size_t>(store->chunks.size(), 1);
+  const Chunk chunk = store->chunks.empty() ? Chunk{} : store->chunks[e.firing % phases];
+  const auto expected = page_place(store->pattern, t, p.header.native_tile, e.stage.instance, e.firing / phases);
+  const bool same_chunk = chunk.of == 1 ? e.tag.chunks == 1 : e.tag.chunk == chunk.index && e.tag.chunks == chunk.of;
+  if (e.tensor == store->tensor && e.tag.operand == t.operand && same_chunk &&
+      (!expected || *expected == place_of(e.tag)))
+    return;
+  wrong(e.at, instances_.describe(e.stage), "the page stored by firing", e.firing, to_string(e.tag, p),
+        fmt::format("'{}' {}{}", t.name, expected ? to_string(*expected) : "",
+                    chunk.of == 1 ? "" : fmt::format(" chunk {} of {}", chunk.index, chunk.of)));
+}
+
+}  // namespace rdusim

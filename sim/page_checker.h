@@ -1,0 +1,59 @@
+// Pages are what their place in the stream asks for. A load's n-th page is the one that its pattern names, on its way
+// into the buffer as well; a matmul's n-th result is its n-th work item's block; what lands is what was sent, in the
+// order in which it was sent; a store writes the page that its pattern names.
+//
+// RDU7029 page-wrong. Needs no values: swapped pages are found in timing-only runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/events/events.h"
+#include "sim/instances.h"
+#include "sim/places.h"
+#include "sim/violations.h"
+
+namespace rdusim {
+
+class PageChecker final : public EventSink {
+ public:
+  PageChecker(const Instances& instances, const MatmulPlaces& matmuls, Violations& violations);
+
+  void on(const PageLoaded& e) override;
+  void on(const PagePushed& e) override;
+  void on(const PageSent& e) override;
+  void on(const PageLanded& e) override;
+  void on(const PageStored& e) override;
+
+ private:
+  // The last pages of a stream, by page number modulo a power of two.
+  struct Slot {
+    std::uint64_t page = ~std::uint64_t{0};
+    PageTag tag{};
+  };
+  struct Ring {
+    std::size_t first = 0;
+    std::uint64_t mask = 0;
+  };
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  Ring ring(std::uint64_t pages);
+  Slot& slot(const Ring& r, std::uint64_t page) { return slots_[r.first + (page & r.mask)]; }
+  void wrong(Cycle at, const std::string& unit, const std::string& what, std::uint64_t number, const std::string& got,
+             const std::string& expected);
+
+  const Instances& instances_;
+  const MatmulPlaces& matmuls_;
+  Violations& violations_;
+  std::vector<const Stage*> by_pattern_;  // by buffer: the Load that pushes its pages, one a firing; else null
+  std::vector<const Stage*> by_item_;     // by buffer: the matmul that does
+  std::vector<std::uint32_t> source_;     // by buffer instance: ring of pages that are to cross, or none
+  std::vector<std::uint32_t> landing_;    // by buffer instance: receiver, or none
+  std::vector<std::uint32_t> part_;       // by channel: which of its sender's pages it carries (scatter) ...
+  std::vector<std::uint32_t> parts_;      // ... page p of the channel is page p * parts + part of the source
+  std::vector<Ring> source_rings_;
+  std::vector<Ring> channel_rings_;  // by channel
+  std::vector<Slot> slots_;
+};
+
+}  // namespace rdusim

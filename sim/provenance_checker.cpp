@@ -1,0 +1,144 @@
+#include "sim/provenance_checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rdusim {
+
+ProvenanceChecker::ProvenanceChecker(const Instances& instances, const MatmulPlaces& matmuls, Violations& violations)
+    : instances_(instances),
+      matmuls_(matmuls),
+      violations_(violations),
+      contraction_(contractions(instances.program())),
+      stored_(contraction_.size()) {}
+
+const std::vector<Contribution>& ProvenanceChecker::set(ProvenanceId id) const {
+  static const std::vector<Contribution> empty;
+  return id == 0 || table_ == nullptr ? empty : table_->contributions(id);
+}
+
+std::string ProvenanceChecker::text(ProvenanceId id) const {
+  const auto& contributions = set(id);
+  if (contributions.empty()) return "nothing";
+  std::string out;
+  constexpr std::size_t most = 20;
+  for (std::size_t i = 0; i < contributions.size() && i < most; ++i) {
+    const Contribution& c = contributions[i];
+    out += fmt::format("{}chip{} [{}, {})", i == 0 ? "" : ", ", c.chip.value, c.k_begin, c.k_end);
+  }
+  if (contributions.size() > most) out += fmt::format(" and {} more", contributions.size() - most);
+  return out;
+}
+
+ProvenanceChecker::Sum ProvenanceChecker::judge(ProvenanceId id) {
+  if (id >= judged_.size())
+    judged_.resize(std::max<std::size_t>(id + std::size_t{1}, judged_.size() * 2), Sum::unknown);
+  Sum& known = judged_[id];
+  if (known != Sum::unknown) return known;
+  ranges_.clear();
+  for (const Contribution& c : set(id)) ranges_.emplace_back(c.k_begin, c.k_end);
+  std::sort(ranges_.begin(), ranges_.end());
+  known = Sum::distinct;
+  for (std::size_t i = 1; i < ranges_.size(); ++i) {
+    if (ranges_[i].first < ranges_[i - 1].second) known = Sum::doubled;
+  }
+  return known;
+}
+
+void ProvenanceChecker::on(const OperandsJoined& e) {
+  const SpatialProgram& p = instances_.program();
+  std::string why;
+  if (e.a.col != e.b.row || e.a.cols != e.b.rows) {
+    why = fmt::format("columns [{}, {}) of a meet rows [{}, {}) of b", e.a.col, e.a.col + e.a.cols, e.b.row,
+                      e.b.row + e.b.rows);
+  } else if (e.a.trip != e.b.trip) {
+    why = fmt::format("a is of trip {} and b of trip {}", e.a.trip, e.b.trip);
+  } else if (const auto expected = matmuls_.at(e.stage, e.firing)) {
+    const auto& k = *expected;
+    if (e.a.col != k.k_begin || e.a.col + e.a.cols != k.k_end) {
+      why = fmt::format("contraction [{}, {}) where the work item asks for [{}, {})", e.a.col, e.a.col + e.a.cols,
+                        k.k_begin, k.k_end);
+    } else if (e.a.row != k.out.row || e.a.rows != k.out.rows || e.b.col != k.out.col || e.b.cols != k.out.cols) {
+      why = fmt::format("rows [{}, {}) x columns [{}, {}) where the work item asks for {}", e.a.row, e.a.row + e.a.rows,
+                        e.b.col, e.b.col + e.b.cols, to_string(k.out));
+    }
+  }
+  const auto* tiles = std::get_if<MatmulTiles>(&p.stage(e.stage.stage).kind);
+  if (why.empty() && tiles != nullptr && p.operators && tiles->op.value < p.operators->operators.size()) {
+    const Operator& op = p.operators->operators[tiles->op.value];
+    if (op.in.size() == 2 && (op.in[0] != e.a.operand || op.in[1] != e.b.operand))
+      why = "the pages are not of the operator's operands";
+  }
+  if (why.empty()) return;
+  Diagnostic& d = violations_.found(Code::RDU7012, e.at, instances_.place(e.stage),
+                                    "firing {} of '{}' joins pages that do not belong together: {}", e.firing,
+                                    p.stage(e.stage.stage).name, why);
+  d.note(instances_.place(e.stage), "a is {}", to_string(e.a, p))
+      .note(instances_.place(e.stage), "b is {}", to_string(e.b, p));
+}
+
+void ProvenanceChecker::on(const PartialFolded& e) {
+  const SpatialProgram& p = instances_.program();
+  const bool holds = e.held.provenance != 0;
+  const auto same = [](const PageTag& a, const PageTag& b) {
+    return a.operand == b.operand && a.trip == b.trip && place_of(a) == place_of(b) && a.chunk == b.chunk &&
+           a.chunks == b.chunks;
+  };
+  if (holds && !same(e.held, e.added)) {
+    violations_.found(Code::RDU7011, e.at, instances_.place(e.stage), "firing {} of '{}' adds {} to {}", e.firing,
+                      p.stage(e.stage.stage).name, to_string(e.added, p), to_string(e.held, p));
+  }
+  if (judge(e.sum.provenance) == Sum::doubled) {
+    Diagnostic& d = violations_.found(Code::RDU7010, e.at, instances_.place(e.stage),
+                                      "firing {} of '{}' adds a contribution to {} that is there already", e.firing,
+                                      p.stage(e.stage.stage).name, to_string(e.sum, p));
+    d.note(instances_.place(e.stage), "held: {}", text(e.held.provenance))
+        .note(instances_.place(e.stage), "added: {}", text(e.added.provenance));
+  }
+}
+
+void ProvenanceChecker::on(const PageStored& e) {
+  const SpatialProgram& p = instances_.program();
+  const OperandId operand = p.tensor(e.tensor).operand;
+  if (operand.value >= contraction_.size() || !contraction_[operand.value].op) return;
+  Stored& s = stored_[operand.value];
+  ++s.pages;
+  const ProvenanceId id = e.tag.provenance;
+  const auto& contributions = set(id);
+  std::uint64_t chips = 0;
+  for (std::size_t i = 0; i < contributions.size(); ++i) {
+    if (i == 0 || contributions[i].chip != contributions[i - 1].chip) ++chips;
+  }
+  s.contributions = s.pages == 1 ? chips : std::min(s.contributions, chips);
+
+  if (judge(id) == Sum::doubled) {
+    violations_.found(Code::RDU7010, e.at, instances_.place(e.stage),
+                      "'{}' stores {} with a contribution added twice: {}", p.stage(e.stage.stage).name,
+                      to_string(e.tag, p), text(id));
+    return;
+  }
+  std::vector<std::pair<std::uint64_t, std::uint64_t>>& have = ranges_;
+  have.clear();
+  for (const Contribution& c : contributions) have.emplace_back(c.k_begin, c.k_end);
+  std::sort(have.begin(), have.end());
+  std::uint64_t next = 0;
+  for (const auto& [begin, end] : have) {
+    if (begin != next) break;
+    next = end;
+  }
+  const std::uint64_t k = contraction_[operand.value].k.value_or(have.empty() ? 0 : have.back().second);
+  if (next == k && !have.empty()) {
+    ++s.complete;
+    return;
+  }
+  const auto beyond = std::find_if(have.begin(), have.end(), [&](const auto& r) { return r.first > next; });
+  const std::uint64_t until = beyond == have.end() ? k : beyond->first;
+  Diagnostic& d = violations_.found(
+      Code::RDU7009, e.at, instances_.place(e.stage),
+      "'{}' stores {} without the contribution of contraction indices [{}, {}); its operator has [0, {})",
+      p.stage(e.stage.stage).name, to_string(e.tag, p), next, until, k);
+  d.note(instances_.place(e.stage), "it holds {}", text(id));
+}
+
+}  // namespace rdusim
