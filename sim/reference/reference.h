@@ -2,26 +2,23 @@
 //
 // Shares nothing with what it judges: includes support and workload only, and does its own arithmetic.
 //
-// Matrices.   A matmul is out(m x n) = a(m x k) b(k x n), row-major, little-endian, without gaps. An operand of rank
-// above
-//             2 is seen as a matrix whose rows are all its leading extents together; one of rank 1 as a single row.
-// Exactly     (evaluate_*): products are taken in accumulator_of(operand dtype): both factors converted to it first,
-// the product
-//             rounded (floats) or wrapped around (integers), then added, rounded or wrapped around again; never fused.
-//             A leaf of the summation tree starts from +0 and adds its products one by one in rising k; an inner node
-//             is its left child + its right child. The root is converted to the result's dtype as
-//             models/values/kernels.h states it (to nearest even; NaN stays NaN; to fp8 saturating to the largest
-//             finite value where `saturate`, else e5m2 overflows to infinity and e4m3 to NaN; integer to narrower
-//             integer saturates where `saturate`, else keeps the low bits; float to integer to nearest even,
-//             saturating, NaN to 0; integer to float nearest even).
-// Widely      (evaluate_*_wide): the unsharded operator in a wider type: products and sums in double, in rising k
-//             (integers: the exact sum of exact products modulo 2^64, then taken as int64), no trees, no conversion of
-//             the result.
+// Matrices. A matmul is out(m x n) = a(m x k) b(k x n), row-major, little-endian, without gaps. An operand of rank above
+// 2 is seen as a matrix whose rows are all its leading extents together; one of rank 1 as a single row.
 //
-// Speed       32 x 14336 by 14336 x 4096 int8 takes about 0.3 s on one core, memory besides arguments and result is a
-// few
-//             copies of the output in the accumulator's type. A leaf (k range) that several trees name is computed
-//             once. Bits do not depend on the host's vector width: vectorise over columns only, -ffp-contract=off.
+// Exactly (evaluate_*): products are taken in accumulator_of(operand dtype): both factors are converted to it, the product
+// is rounded (floats) or wrapped around (integers), then added, rounded or wrapped around again; never fused. A leaf of
+// the summation tree starts from +0 and adds its products one by one in rising k; an inner node is its left child + its
+// right child. The root is converted to the result's dtype: floats to nearest even, NaN stays NaN; to fp8 saturating to
+// the largest finite value where `saturate`, else e5m2 overflows to infinity and e4m3 to NaN; bf16 and fp32 overflow to
+// infinity; an integer to a narrower one saturates where `saturate`, else keeps its low bits; a float to an integer goes
+// to nearest even, saturating, NaN to 0.
+//
+// Widely (evaluate_*_wide): the unsharded operator in a wider type: products and sums in double, in rising k (integers:
+// the exact sum of exact products modulo 2^64, taken as int64), no trees, no conversion of the result.
+//
+// Speed: 32 x 14336 by 14336 x 4096 int8 takes about 0.3 s on one core; memory besides arguments and result is a copy of
+// the output, in the accumulator's type, for each leaf. A leaf that several trees name is computed once. Bits do not
+// depend on the host's vector width: vectors run over columns only, and the build sets -ffp-contract=off.
 #pragma once
 
 #include <cstddef>
