@@ -8,29 +8,45 @@
 
 namespace rdusim {
 
-// One stage, the slowest instance, over one run of its section (all trips).
+// One stage, the slowest instance, over one run of its section (all trips). It waits for no other stage here: what it
+// waits for is the section's matter.
+//
+//   matmul   a firing takes the PCU for whole tiles, block_m block_n page_k tile^3 / macs_per_cycle, or the PMU's read
+//            port for both operand pages, whichever is longer; the latency is the array's fill and drain.
+//   generic  elements of the page times operations of the body / SIMD operations a cycle, or the PMU's read port.
+//   load     its bytes at the least of AGCU, mesh link and PMU write port; in steady state it has the share of its AGCU
+//            and of the memory's sustainable rate that all streams of the chip leave it (a multicast set is one
+//            stream).
+//   store    the same, with the PMU's read port.
+//   recv     its bytes at the least of mesh link, PMU write port and AGCU; in steady state its share of the chip links
+//            that its pages travel.
 struct StageCost {
-  Cycles busy_cycles = 0;                  // its engine, or what it keeps busy
-  Cycles initiation_interval_cycles = 0;   // steady distance of two firings
-  Cycles latency_cycles = 0;               // start of a firing to its pages being visible
-  Cycles total_cycles = 0;                 // firings * interval + latency
+  Cycles busy_cycles = 0;                 // its engine, at the stage's own full rate
+  Cycles initiation_interval_cycles = 0;  // steady distance of two firings, with its share of what it shares
+  Cycles latency_cycles = 0;              // start of a firing to its pages being visible
+  Cycles total_cycles = 0;                // firings (of all trips) * interval + latency
 };
 
 struct CollectiveCost {
-  Cycles cycles = 0;        // alpha-beta estimate on the topology
-  Bytes bytes_per_chip = 0;  // sent by the busiest chip
+  Cycles cycles = 0;          // alpha-beta estimate on the topology
+  Cycles latency_cycles = 0;  // the alpha part of it: what does not shrink with the bytes
+  Bytes bytes_per_chip = 0;   // sent by the busiest chip
+  friend bool operator==(const CollectiveCost&, const CollectiveCost&) = default;
 };
 
-// The predicted total of a section, split into the causes of machine.md that apply to a prediction. Adds up.
+// The predicted total of a section, split into the causes of machine.md that apply to a prediction. Adds up. A section
+// runs at the pace of its busiest resource; exactly one of compute, memory and network is not 0, unless there is no
+// work.
 struct SectionCost {
-  Cycles launch = 0;
-  Cycles fill = 0;       // until the bottleneck runs
-  Cycles compute = 0;    // bottleneck: PCU
-  Cycles memory = 0;     // bottleneck: HBM
-  Cycles link = 0;       // collectives not hidden behind the others
-  Cycles network = 0;    // bottleneck: on-chip
-  Cycles drain = 0;      // after the bottleneck
+  Cycles launch = 0;   // by the host: configuration and arguments
+  Cycles fill = 0;     // until the bottleneck runs
+  Cycles compute = 0;  // bottleneck: a PCU
+  Cycles memory = 0;   // bottleneck: HBM, or an AGCU before it
+  Cycles link = 0;     // collectives: their latency, and what the others do not hide
+  Cycles network = 0;  // bottleneck: on-chip, a mesh link or a PMU port
+  Cycles drain = 0;    // after the bottleneck
   Cycles total() const { return launch + fill + compute + memory + link + network + drain; }
+  friend bool operator==(const SectionCost&, const SectionCost&) = default;
 };
 
 struct Costs {
@@ -38,7 +54,12 @@ struct Costs {
   std::vector<CollectiveCost> collectives;  // by collective id
   std::vector<SectionCost> sections;        // by section id
   Cycles predicted_cycles = 0;              // sum over sections
-  Cycles lower_bound_cycles = 0;            // roofline: no run can be faster
+  // No run can be faster. Sum over sections of: the host's launch + the greatest of
+  //   - for the first instance of any matmul whose operands come from loads: its multiply-accumulates (of elements that
+  //     exist) over the PCU's peak, summed over the stages of one site;
+  //   - bytes that a chip's loads and stores move, over its HBM's peak (a multicast set reads once);
+  //   - bytes that cross a chip link (no page larger than the smallest of its stage), over its rate, + its latency.
+  Cycles lower_bound_cycles = 0;
 };
 
 // Requires a placed program.

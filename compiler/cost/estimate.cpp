@@ -1,0 +1,49 @@
+#include <algorithm>
+#include <map>
+
+#include "compiler/cost/cost.h"
+#include "compiler/cost/exact.h"
+#include "compiler/cost/lower_bound.h"
+#include "compiler/cost/section_cost.h"
+#include "compiler/cost/stage_cost.h"
+#include "compiler/cost/traffic.h"
+
+namespace rdusim {
+
+namespace {
+
+// Independent instances that carry out one member's part: the sites of the widest of its stages.
+std::uint64_t lanes_of(const SpatialProgram& program, CollectiveId collective) {
+  std::size_t lanes = 1;
+  for (const Edge& e : program.edges)
+    if (e.collective == collective) lanes = std::max(lanes, program.sites_of(program.stage(e.from)).sites.size());
+  return lanes;
+}
+
+}  // namespace
+
+Costs estimate(const SpatialProgram& program, const Target& target) {
+  std::vector<cost::MemoryFlow> memory;
+  for (const Stage& s : program.stages)
+    for (auto& flow : cost::memory_flows(program, s)) memory.push_back(std::move(flow));
+  std::vector<cost::CrossingFlow> crossings;
+  for (const Edge& e : program.edges)
+    for (auto& flow : cost::crossing_flows(program, e)) crossings.push_back(flow);
+
+  Costs costs;
+  costs.stages = cost::stage_costs(program, target, memory, crossings);
+  for (const Collective& c : program.collectives) {
+    const Bytes bytes = c.bytes.empty() ? 0 : *std::max_element(c.bytes.begin(), c.bytes.end());
+    costs.collectives.push_back(
+        estimate_collective(c.kind, c.algorithm, bytes, lanes_of(program, c.id), c.members, target));
+  }
+  for (const Section& s : program.sections) {
+    costs.sections.push_back(
+        cost::section_cost(program, target, s.id, costs.stages, memory, crossings, costs.collectives));
+    costs.predicted_cycles = cost::plus(costs.predicted_cycles, costs.sections.back().total());
+  }
+  costs.lower_bound_cycles = cost::lower_bound(program, target, memory, crossings);
+  return costs;
+}
+
+}  // namespace rdusim

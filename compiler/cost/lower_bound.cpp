@@ -1,0 +1,160 @@
+#include "compiler/cost/lower_bound.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "compiler/cost/exact.h"
+
+namespace rdusim::cost {
+
+namespace {
+
+constexpr std::uint64_t most_firings = std::uint64_t{1} << 20;  // looked at; fewer only weaken the bound
+
+// The Load that fills the buffer of input port `port`, if a load does, one to one.
+const Stage* load_of(const SpatialProgram& p, const Stage& consumer, BufferId buffer) {
+  for (const Edge& e : p.edges)
+    if (is_local(e.handshake) && e.buffer == buffer && e.map.kind == PageMapKind::one_to_one &&
+        std::find(e.to.begin(), e.to.end(), consumer.id) != e.to.end() &&
+        std::holds_alternative<Load>(p.stage(e.from).kind) && p.buffer(buffer).initial_pages == 0)
+      return &p.stage(e.from);
+  return nullptr;
+}
+
+// Multiply-accumulates of the first instance in one trip: rows of a's page x its columns x columns of b's, each firing.
+std::uint64_t macs_of(const SpatialProgram& p, const Stage& s) {
+  std::vector<const Port*> in;
+  for (const Port& port : s.ports)
+    if (port.direction == Direction::input) in.push_back(&port);
+  if (in.size() != 2) return 0;
+  const Stage* load_a = load_of(p, s, in[0]->buffer);
+  const Stage* load_b = load_of(p, s, in[1]->buffer);
+  if (load_a == nullptr || load_b == nullptr) return 0;
+  const auto& a = std::get<Load>(load_a->kind);
+  const auto& b = std::get<Load>(load_b->kind);
+  std::uint64_t macs = 0, page_a = 0, page_b = 0;
+  const std::uint64_t cycle_a = cycle_length(in[0]->pop), cycle_b = cycle_length(in[1]->pop);
+  if (cycle_a == 0 || cycle_b == 0) return 0;
+  for (std::uint64_t f = 0; f < std::min(s.firings, most_firings); ++f) {
+    const auto rows = page_extents(a.pattern, p.tensor(a.tensor), p.header.native_tile, page_a, 0);
+    const auto cols = page_extents(b.pattern, p.tensor(b.tensor), p.header.native_tile, page_b, 0);
+    if (rows.size() < 2 || cols.size() < 2) return 0;
+    macs = plus(macs, times(times(rows[rows.size() - 2], rows.back()), cols.back()));
+    page_a += at_phase(in[0]->pop, f);
+    page_b += at_phase(in[1]->pop, f);
+  }
+  return macs;
+}
+
+constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
+
+// Elements of the smallest page that a Load's instances push, per axis from the back: {rows, columns}.
+std::pair<std::uint64_t, std::uint64_t> least_extents(const SpatialProgram& p, const Stage& stage) {
+  const auto& load = std::get<Load>(stage.kind);
+  const std::size_t instances = p.sites_of(stage).sites.size();
+  if (times(stage.firings, instances) > most_firings) return {0, 0};
+  std::uint64_t rows = unknown, cols = unknown;
+  for (std::size_t i = 0; i < instances; ++i)
+    for (std::uint64_t f = 0; f < stage.firings; ++f) {
+      const auto e = page_extents(load.pattern, p.tensor(load.tensor), p.header.native_tile, f, i);
+      if (e.empty()) return {0, 0};
+      std::uint64_t leading = e.size() > 1 ? e[e.size() - 2] : 1;
+      for (std::size_t d = 0; d + 2 < e.size(); ++d) leading = times(leading, e[d]);
+      rows = std::min(rows, leading);
+      cols = std::min(cols, e.back());
+    }
+  return {rows, cols};
+}
+
+// For each stage, a number of elements that every page it pushes has at least. Ragged pages are smaller than the
+// buffers that hold them, and a bound must not count what does not exist. Least fixed point from `unknown` downwards:
+// pages go round rings, and a cycle of stages adds nothing to what enters it.
+std::vector<std::uint64_t> least_page_elements(const SpatialProgram& p) {
+  std::vector<std::uint64_t> least(p.stages.size(), unknown);
+  std::vector<std::vector<StageId>> sources(p.buffers.size());  // of local edges
+  for (const Edge& e : p.edges)
+    if (is_local(e.handshake)) sources[e.buffer.value].push_back(e.from);
+  const auto from_buffer = [&](BufferId b) {
+    std::uint64_t n = p.buffer(b).initial_pages != 0 ? 0 : unknown;
+    for (const StageId s : sources[b.value]) n = std::min(n, least[s.value]);
+    return n;
+  };
+  const auto cut = [](std::uint64_t n, const Chunk& c) { return n == unknown ? n : n / std::max(c.of, 1u); };
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> loaded(p.stages.size(), {unknown, unknown});
+  for (const Stage& s : p.stages)
+    if (std::holds_alternative<Load>(s.kind)) {
+      loaded[s.id.value] = least_extents(p, s);
+      least[s.id.value] = times(loaded[s.id.value].first, loaded[s.id.value].second);
+    }
+  for (const Stage& s : p.stages) {
+    if (!std::holds_alternative<MatmulTiles>(s.kind)) continue;
+    const Stage* a = s.ports.size() > 1 ? load_of(p, s, s.ports[0].buffer) : nullptr;
+    const Stage* b = s.ports.size() > 1 ? load_of(p, s, s.ports[1].buffer) : nullptr;
+    least[s.id.value] = a && b ? times(loaded[a->id.value].first, loaded[b->id.value].second) : 0;
+  }
+  for (std::size_t round = 0; round <= p.stages.size(); ++round) {
+    bool changed = false;
+    for (const Stage& s : p.stages) {
+      std::uint64_t n = least[s.id.value];
+      if (const auto* recv = std::get_if<Recv>(&s.kind)) {
+        const Edge& e = p.edge(recv->edge);
+        n = cut(least[e.from.value], e.chunk);
+      } else if (std::holds_alternative<Generic>(s.kind)) {
+        for (const Port& port : s.ports)
+          if (port.direction == Direction::input)
+            for (const auto& run : port.chunk) n = std::min(n, cut(from_buffer(port.buffer), run.value));
+      }
+      if (n < least[s.id.value]) {
+        least[s.id.value] = n;
+        changed = true;
+      }
+    }
+    if (!changed) break;
+    if (round == p.stages.size()) std::fill(least.begin(), least.end(), 0);  // still shrinking: no bound
+  }
+  for (std::uint64_t& n : least)
+    if (n == unknown) n = 0;
+  return least;
+}
+
+}  // namespace
+
+Cycles lower_bound(const SpatialProgram& program, const Target& target, const std::vector<MemoryFlow>& memory,
+                   const std::vector<CrossingFlow>& crossings) {
+  const Fraction hbm = {times(target.hbm.channel_bytes_per_cycle.num, target.hbm.channels),
+                        target.hbm.channel_bytes_per_cycle.den};
+  const std::vector<std::uint64_t> page_elements = least_page_elements(program);
+  Cycles total = 0;
+  for (const Section& section : program.sections) {
+    Cycles bound = 0;
+    std::map<Site, Cycles> pcu;
+    for (const Stage& s : program.stages) {
+      const auto* m = std::get_if<MatmulTiles>(&s.kind);
+      if (m == nullptr || s.section != section.id || target.pcu.macs(m->operand) == 0) continue;
+      Cycles& busy = pcu[program.sites_of(s).sites.front()];
+      busy = plus(busy, times(macs_of(program, s), section.trips) / target.pcu.macs(m->operand));
+      bound = std::max(bound, busy);
+    }
+    std::map<ChipId, Bytes> moved;
+    for (const MemoryFlow& f : memory)
+      if (f.exact && program.stage(f.stage).section == section.id) moved[f.chip] = plus(moved[f.chip], f.bytes);
+    for (const auto& [chip, bytes] : moved) bound = std::max(bound, least_time_of(bytes, hbm));
+    std::map<LinkId, Bytes> sent;
+    for (const CrossingFlow& f : crossings) {
+      const Edge& e = program.edge(f.edge);
+      if (program.stage(e.from).section != section.id || f.to >= e.routes.size()) continue;
+      const Bytes page =
+          page_elements[e.from.value] / std::max(e.chunk.of, 1u) * bytes_of(program.buffer(e.buffer).dtype);
+      for (const LinkId id : e.routes[f.to]) sent[id] = plus(sent[id], times(f.pages, page));
+    }
+    for (const auto& [id, bytes] : sent) {
+      const ChipLinkParameters& link = target.links[id.value];
+      if (bytes != 0) bound = std::max(bound, plus(least_time_of(bytes, link.bytes_per_cycle), link.latency_cycles));
+    }
+    total = plus(total, plus(target.host.section_launch_cycles, bound));
+  }
+  return total;
+}
+
+}  // namespace rdusim::cost

@@ -1,0 +1,312 @@
+#include "compiler/cost/section_cost.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "compiler/cost/exact.h"
+#include "compiler/cost/stage_cost.h"
+#include "compiler/cost/stage_order.h"
+
+namespace rdusim::cost {
+
+namespace {
+
+// Bytes on the directed links between the switches of one chip, dimension order, x first.
+class MeshLoad {
+ public:
+  explicit MeshLoad(Mesh mesh)
+      : mesh_(mesh), bytes_(std::size_t{mesh.width} * mesh.height * 4, 0), stamp_(bytes_.size(), 0) {}
+
+  // A page's way to all its receivers is a tree: each link carries it once.
+  void add(Position from, const std::vector<Position>& to, Bytes bytes) {
+    ++now_;
+    for (const Position end : to) {
+      Position at = from;
+      while (at.x != end.x) step(at, end.x > at.x ? east : west, bytes);
+      while (at.y != end.y) step(at, end.y > at.y ? south : north, bytes);
+    }
+  }
+  Bytes busiest() const { return bytes_.empty() ? 0 : *std::max_element(bytes_.begin(), bytes_.end()); }
+
+ private:
+  enum Side : std::uint8_t { east, west, south, north };
+  void step(Position& at, Side side, Bytes bytes) {
+    const std::size_t link = (std::size_t{at.y} * mesh_.width + at.x) * 4 + side;
+    if (link < bytes_.size() && stamp_[link] != now_) {
+      stamp_[link] = now_;
+      bytes_[link] = plus(bytes_[link], bytes);
+    }
+    switch (side) {
+      case east:
+        ++at.x;
+        break;
+      case west:
+        --at.x;
+        break;
+      case south:
+        ++at.y;
+        break;
+      case north:
+        --at.y;
+        break;
+    }
+  }
+
+  Mesh mesh_;
+  std::vector<Bytes> bytes_;
+  std::vector<std::uint64_t> stamp_;
+  std::uint64_t now_ = 0;
+};
+
+struct ChipUse {
+  Bytes hbm = 0;
+  std::map<std::pair<AgcuId, bool>, Bytes> agcu;  // by direction
+  std::map<Position, Bytes> into_site;            // over the site's switch, into its PMU
+  std::map<Position, Cycles> pcu;
+  std::optional<MeshLoad> mesh;
+};
+
+struct Bottleneck {
+  enum class Kind : std::uint8_t { none, compute, memory, network } kind = Kind::none;
+  Cycles cycles = 0;
+  StageId stage;
+};
+
+class SectionEstimate {
+ public:
+  SectionEstimate(const SpatialProgram& p, const Target& t, SectionId section, const std::vector<StageCost>& stages,
+                  const std::vector<MemoryFlow>& memory, const std::vector<CrossingFlow>& crossings,
+                  const std::vector<CollectiveCost>& collectives)
+      : p_(p),
+        t_(t),
+        section_(section),
+        stages_(stages),
+        memory_(memory),
+        crossings_(crossings),
+        collectives_(collectives) {}
+
+  SectionCost run() {
+    SectionCost cost;
+    cost.launch = plus(t_.host.section_launch_cycles, t_.host.argument_load_cycles);
+    use_resources();
+    const Bottleneck b = bottleneck();
+    switch (b.kind) {
+      case Bottleneck::Kind::none:
+        break;
+      case Bottleneck::Kind::compute:
+        cost.compute = b.cycles;
+        break;
+      case Bottleneck::Kind::memory:
+        cost.memory = b.cycles;
+        break;
+      case Bottleneck::Kind::network:
+        cost.network = b.cycles;
+        break;
+    }
+    if (b.kind != Bottleneck::Kind::none) std::tie(cost.fill, cost.drain) = around(b);
+    cost.link = chip_links(b.cycles);
+    return cost;
+  }
+
+ private:
+  bool here(const Stage& s) const { return s.section == section_; }
+  const Stage& sender(const CrossingFlow& f) const { return p_.stage(p_.edge(f.edge).from); }
+  const Stage& receiver(const CrossingFlow& f) const { return p_.stage(p_.edge(f.edge).to[f.to]); }
+  bool valid(const CrossingFlow& f) const {
+    return f.sender < p_.sites_of(sender(f)).sites.size() && f.receiver < p_.sites_of(receiver(f)).sites.size();
+  }
+  ChipUse& chip(ChipId id) {
+    ChipUse& use = chips_[id];
+    if (!use.mesh) use.mesh.emplace(t_.mesh);
+    return use;
+  }
+
+  void use_resources() {
+    for (const Stage& s : p_.stages) {
+      if (!here(s) || s.role != StageRole::compute) continue;
+      for (const Site& site : p_.sites_of(s).sites) {
+        Cycles& busy = chip(site.chip).pcu[site.at];
+        busy = plus(busy, stages_[s.id.value].busy_cycles);
+      }
+    }
+    for (const MemoryFlow& f : memory_) {
+      const Stage& s = p_.stage(f.stage);
+      if (!here(s)) continue;
+      ChipUse& use = chip(f.chip);
+      use.hbm = plus(use.hbm, f.bytes);
+      Bytes& through = use.agcu[{f.agcu, f.write}];
+      through = plus(through, f.bytes);
+      std::vector<Position> ends;
+      for (const std::uint32_t i : f.sites) ends.push_back(p_.sites_of(s).sites[i].at);
+      if (f.agcu.value < t_.agcu.at.size()) {
+        const Position agcu = t_.agcu.at[f.agcu.value];
+        if (f.write)
+          use.mesh->add(ends.front(), {agcu}, f.bytes);
+        else
+          use.mesh->add(agcu, ends, f.bytes);
+      }
+      if (!f.write)
+        for (const Position at : ends) use.into_site[at] = plus(use.into_site[at], f.bytes);
+    }
+    for (const CrossingFlow& f : crossings_) {
+      if (!here(sender(f)) || !valid(f)) continue;
+      const Site& a = p_.sites_of(sender(f)).sites[f.sender];
+      const Site& b = p_.sites_of(receiver(f)).sites[f.receiver];
+      if (a.chip == b.chip) chip(a.chip).mesh->add(a.at, {b.at}, f.bytes);
+      Bytes& landing = chip(b.chip).into_site[b.at];
+      landing = plus(landing, f.bytes);
+    }
+  }
+
+  // The stage of this section on `at` (any chip's site, or any) that `measure` finds greatest; the least id of equals.
+  template <class Measure>
+  std::optional<StageId> greatest(Measure&& measure) const {
+    std::optional<StageId> best;
+    std::uint64_t most = 0;
+    for (const Stage& s : p_.stages) {
+      if (!here(s)) continue;
+      const std::uint64_t m = measure(s);
+      if (m > most) {
+        most = m;
+        best = s.id;
+      }
+    }
+    return best;
+  }
+
+  Bottleneck bottleneck() const {
+    Bottleneck worst;
+    const Fraction sustainable = t_.hbm.sustainable_bytes_per_cycle();
+    const auto offer = [&](Bottleneck::Kind kind, Cycles cycles, auto&& measure) {
+      if (cycles <= worst.cycles) return;
+      if (const auto stage = greatest(measure)) worst = {kind, cycles, *stage};
+    };
+    for (const auto& [id, use] : chips_) {
+      const ChipId c = id;
+      const auto on_chip = [this, c](const Stage& s) { return p_.chip_of(s) == c; };
+      for (const auto& [at, busy] : use.pcu)
+        offer(Bottleneck::Kind::compute, busy, [&, site = Site{c, at}](const Stage& s) -> std::uint64_t {
+          const auto& sites = p_.sites_of(s).sites;
+          if (s.role != StageRole::compute || std::find(sites.begin(), sites.end(), site) == sites.end()) return 0;
+          return stages_[s.id.value].busy_cycles;
+        });
+      const auto moves = [&](const Stage& s) -> std::uint64_t {
+        return on_chip(s) && s.role == StageRole::movement ? std::max<Cycles>(stages_[s.id.value].busy_cycles, 1) : 0;
+      };
+      Cycles memory = time_of(use.hbm, sustainable);
+      for (const auto& [agcu, bytes] : use.agcu) memory = std::max(memory, time_of(bytes, t_.agcu.bytes_per_cycle));
+      offer(Bottleneck::Kind::memory, memory, moves);
+      Cycles network = use.mesh ? time_of(use.mesh->busiest(), t_.network.link_bytes_per_cycle) : 0;
+      for (const auto& [at, bytes] : use.into_site)
+        network = std::max(
+            {network, time_of(bytes, t_.network.link_bytes_per_cycle), time_of(bytes, t_.pmu.write_bytes_per_cycle)});
+      offer(Bottleneck::Kind::network, network, moves);
+    }
+    return worst;
+  }
+
+  // What must pass before the bottleneck runs, and what follows it, along the longest paths of stages. Collectives' own
+  // crossings are left out: chip_links() counts them.
+  std::pair<Cycles, Cycles> around(const Bottleneck& b) const {
+    const std::vector<StageId> order = stage_order(p_, section_);
+    std::vector<std::size_t> place(p_.stages.size(), 0);
+    for (std::size_t i = 0; i < order.size(); ++i) place[order[i].value] = i;
+    std::vector<std::vector<StageId>> after(p_.stages.size()), before(p_.stages.size());
+    for (const Edge& e : p_.edges) {
+      if (e.collective || !here(p_.stage(e.from))) continue;
+      for (const StageId to : e.to)
+        if (here(p_.stage(to)) && place[e.from.value] < place[to.value]) {
+          after[e.from.value].push_back(to);
+          before[to.value].push_back(e.from);
+        }
+    }
+    const auto first_page = [&](StageId id) {
+      const Stage& s = p_.stage(id);
+      Cycles wait = 0;  // firings before the first that pushes
+      for (const Port& port : s.ports) {
+        if (port.direction != Direction::output) continue;
+        std::uint64_t n = 0;
+        for (const auto& run : port.push) {
+          if (run.value != 0) break;
+          n += run.repeat;
+        }
+        wait = std::max(wait, n);
+      }
+      return plus(stages_[id.value].latency_cycles, times(wait, stages_[id.value].initiation_interval_cycles));
+    };
+    std::vector<Cycles> until(p_.stages.size(), 0), since(p_.stages.size(), 0);
+    for (const StageId s : order)
+      for (const StageId from : before[s.value])
+        until[s.value] = std::max(until[s.value], plus(until[from.value], first_page(from)));
+    for (auto it = order.rbegin(); it != order.rend(); ++it)
+      for (const StageId to : after[it->value])
+        since[it->value] = std::max(since[it->value], plus(since[to.value], stages_[to.value].latency_cycles));
+    const Cycles own = stages_[b.stage.value].latency_cycles;
+    if (b.kind == Bottleneck::Kind::compute) return {until[b.stage.value], plus(own, since[b.stage.value])};
+    return {plus(until[b.stage.value], own), since[b.stage.value]};
+  }
+
+  // What the chip links add to `steady` cycles of the rest. A collective is a stage of the pipeline of pages: with R
+  // pages, s = steady / R and l = its bytes' time / R, the two take s + (R - 1) max(s, l) + l together. Latency is paid
+  // once; a landing buffer that holds fewer pages than travel in a round trip limits the rate.
+  Cycles chip_links(Cycles steady) const {
+    struct Traffic {
+      std::map<LinkId, Bytes> load;
+      Cycles latency = 0;
+      Cycles round_trips = 0;
+      std::uint64_t pages = 0;  // that the rest of the section hands to it, an instance
+    };
+    std::map<std::optional<CollectiveId>, Traffic> all;
+    for (const CrossingFlow& f : crossings_) {
+      const Edge& e = p_.edge(f.edge);
+      const Stage& from = sender(f);
+      if (!here(from) || !valid(f) || f.to >= e.routes.size() || e.routes[f.to].empty()) continue;
+      Traffic& traffic = all[e.collective];
+      for (const LinkId id : e.routes[f.to]) traffic.load[id] = plus(traffic.load[id], f.bytes);
+      const Cycles latency = crossing_latency(p_, t_, f);
+      traffic.latency = std::max(traffic.latency, latency);
+      if (!from.collective) traffic.pages = std::max(traffic.pages, f.pages);
+      for (const Port& port : receiver(f).ports)
+        if (const std::uint64_t depth = p_.buffer(port.buffer).depth_pages;
+            port.direction == Direction::output && depth != 0)
+          traffic.round_trips = std::max(traffic.round_trips, times(f.pages / depth, 2 * latency));
+    }
+    Cycles link = 0;
+    for (const auto& [collective, traffic] : all) {
+      Cycles beta = traffic.round_trips, latency = traffic.latency;
+      for (const auto& [id, bytes] : traffic.load)
+        beta = std::max(beta, time_of(bytes, t_.links[id.value].bytes_per_cycle));
+      if (collective && collective->value < collectives_.size()) {
+        const CollectiveCost& c = collectives_[collective->value];
+        latency = std::max(latency, c.latency_cycles);
+        beta = std::max(beta, c.cycles - c.latency_cycles);
+      }
+      const std::uint64_t pages = std::max<std::uint64_t>(traffic.pages, 1);
+      const Cycles hidden = times(pages - 1, steady / pages);
+      const Cycles exposed = std::max(ceil_div(beta, pages), beta > hidden ? beta - hidden : 0);
+      link = plus(link, plus(latency, exposed));
+    }
+    return link;
+  }
+
+  const SpatialProgram& p_;
+  const Target& t_;
+  SectionId section_;
+  const std::vector<StageCost>& stages_;
+  const std::vector<MemoryFlow>& memory_;
+  const std::vector<CrossingFlow>& crossings_;
+  const std::vector<CollectiveCost>& collectives_;
+  std::map<ChipId, ChipUse> chips_;
+};
+
+}  // namespace
+
+SectionCost section_cost(const SpatialProgram& program, const Target& target, SectionId section,
+                         const std::vector<StageCost>& stages, const std::vector<MemoryFlow>& memory,
+                         const std::vector<CrossingFlow>& crossings, const std::vector<CollectiveCost>& collectives) {
+  return SectionEstimate(program, target, section, stages, memory, crossings, collectives).run();
+}
+
+}  // namespace rdusim::cost
