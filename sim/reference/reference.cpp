@@ -154,7 +154,7 @@ void put_integer(DType t, std::vector<std::byte>& out, std::size_t i, std::int64
 constexpr std::int64_t column_block = 512;
 constexpr std::int64_t k_block = 64;
 
-#define RDU_CLONES __attribute__((target_clones("avx2", "default")))
+#define RDU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 RDU_CLONES void add_scaled_float(float* sum, const float* b, float a, std::int64_t n) {
   for (std::int64_t j = 0; j < n; ++j) sum[j] += a * b[j];
 }
@@ -181,14 +181,31 @@ void add_scaled(double* s, const double* b, double a, std::int64_t n) {
   add_scaled_double(s, b, a, n);
 }
 
+// Elements [first, first + n) in the type that sums are kept in.
 template <class Acc>
-Acc element(DType t, std::span<const std::byte> bytes, std::size_t i) {
-  if constexpr (std::is_same_v<Acc, float>)
-    return float_element(t, bytes, i);
-  else if constexpr (std::is_same_v<Acc, double>)
-    return element_as_double(t, bytes, i);
-  else
-    return static_cast<Acc>(integer_element(t, bytes, i));
+void read_elements(DType t, std::span<const std::byte> bytes, std::size_t first, std::size_t n, Acc* out) {
+  const auto each = [&](auto&& read) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<Acc>(read(first + i));
+  };
+  switch (t) {
+    case DType::int8:
+      return each([&](std::size_t i) { return raw<std::int8_t>(bytes, i); });
+    case DType::int32:
+      return each([&](std::size_t i) { return raw<std::int32_t>(bytes, i); });
+    case DType::int64:
+      return each([&](std::size_t i) { return raw<std::int64_t>(bytes, i); });
+    case DType::fp32:
+      return each([&](std::size_t i) { return raw<float>(bytes, i); });
+    case DType::bf16:
+      return each(
+          [&, &values = decoded<DType::bf16>()](std::size_t i) { return values[raw<std::uint16_t>(bytes, i)]; });
+    case DType::fp8_e4m3:
+      return each(
+          [&, &values = decoded<DType::fp8_e4m3>()](std::size_t i) { return values[raw<std::uint8_t>(bytes, i)]; });
+    case DType::fp8_e5m2:
+      return each(
+          [&, &values = decoded<DType::fp8_e5m2>()](std::size_t i) { return values[raw<std::uint8_t>(bytes, i)]; });
+  }
 }
 
 // sum(m x n) of products over [k_begin, k_end), from +0. `of` maps an element (the identity, or the magnitude).
@@ -201,15 +218,15 @@ std::vector<Acc> sum_products(const MatmulProblem& p, std::int64_t k_begin, std:
   for (std::int64_t kk = k_begin; kk < k_end; kk += k_block) {
     const std::int64_t depth = std::min(k_block, k_end - kk);
     for (std::int64_t i = 0; i < m; ++i)
-      for (std::int64_t d = 0; d < depth; ++d)
-        a[static_cast<std::size_t>(i * k_block + d)] =
-            of(element<Acc>(p.operand, p.a, static_cast<std::size_t>(i * k + kk + d)));
+      read_elements(p.operand, p.a, static_cast<std::size_t>(i * k + kk), static_cast<std::size_t>(depth),
+                    &a[static_cast<std::size_t>(i * k_block)]);
+    std::transform(a.begin(), a.end(), a.begin(), of);
     for (std::int64_t j = 0; j < n; j += column_block) {
       const std::int64_t width = std::min(column_block, n - j);
       for (std::int64_t d = 0; d < depth; ++d)
-        for (std::int64_t c = 0; c < width; ++c)
-          panel[static_cast<std::size_t>(d * width + c)] =
-              of(element<Acc>(p.operand, p.b, static_cast<std::size_t>((kk + d) * n + j + c)));
+        read_elements(p.operand, p.b, static_cast<std::size_t>((kk + d) * n + j), static_cast<std::size_t>(width),
+                      &panel[static_cast<std::size_t>(d * width)]);
+      std::transform(panel.begin(), panel.end(), panel.begin(), of);
       for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t d = 0; d < depth; ++d)
           add_scaled(&sum[static_cast<std::size_t>(i * n + j)], &panel[static_cast<std::size_t>(d * width)],

@@ -1,0 +1,133 @@
+#include "sim/collective_checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rdusim {
+
+CollectiveChecker::CollectiveChecker(const Instances& instances, Violations& violations)
+    : instances_(instances),
+      violations_(violations),
+      input_(instances.program().buffers.size()),
+      ends_(instances.program().stages.size()),
+      seen_(instances.program().collectives.size()) {
+  const SpatialProgram& p = instances.program();
+  std::uint32_t chips = 0;
+  for (const Collective& c : p.collectives) {
+    first_member_.push_back(contributed_.size());
+    contributed_.resize(contributed_.size() + c.members.size());
+    for (ChipId m : c.members) chips = std::max(chips, m.value + 1);
+  }
+  first_member_.push_back(contributed_.size());
+  log_.resize(chips);
+  for (const Collective& c : p.collectives) {
+    for (ChipId m : c.members) log_[m.value].reserve(p.collectives.size());
+  }
+
+  const auto outside = [&](BufferId b, CollectiveId c) {
+    const auto& producer = instances.ends(b).producer;
+    return producer && p.stage(*producer).collective != c;
+  };
+  for (const Edge& e : p.edges) {
+    if (e.collective && outside(e.buffer, *e.collective)) input_[e.buffer.value] = e.collective;
+  }
+  for (const Stage& s : p.stages) {
+    if (s.collective) {
+      ends_[s.id.value] = s.collective;
+      for (const Port& port : s.ports) {
+        if (port.direction == Direction::input && outside(port.buffer, *s.collective))
+          input_[port.buffer.value] = s.collective;
+      }
+    } else if (std::holds_alternative<Store>(s.kind) && s.origin) {
+      for (const Collective& c : p.collectives) {
+        if (c.op == *s.origin) ends_[s.id.value] = c.id;
+      }
+    }
+  }
+}
+
+std::optional<std::uint32_t> CollectiveChecker::member(CollectiveId c, ChipId chip) const {
+  const auto& members = instances_.program().collectives[c.value].members;
+  const auto it = std::find(members.begin(), members.end(), chip);
+  if (it == members.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(it - members.begin());
+}
+
+void CollectiveChecker::on(const PagePushed& e) {
+  const auto& c = input_[e.buffer.buffer.value];
+  if (!c) return;
+  const ChipId chip = instances_.site(e.buffer).chip;
+  const auto m = member(*c, chip);
+  if (!m) {
+    violations_.found(Code::RDU7026, e.at, instances_.place(e.buffer),
+                      "chip{} contributes to collective '{}' and is no member of it", chip.value,
+                      instances_.program().collectives[c->value].name);
+    return;
+  }
+  Bytes& bytes = contributed_[first_member_[c->value] + *m];
+  if (bytes == 0) log_[chip.value].push_back(*c);
+  bytes += e.bytes;
+}
+
+void CollectiveChecker::on(const PageSent& e) {
+  const auto& c = instances_.program().edge(e.channel.edge).collective;
+  if (!c) return;
+  Seen& s = seen_[c->value];
+  if (!s.first_sent) s.first_sent = e.at;
+  s.sent += e.bytes;
+}
+
+void CollectiveChecker::on(const PageLanded& e) {
+  const auto& c = instances_.program().edge(e.channel.edge).collective;
+  if (c) seen_[c->value].last = std::max(seen_[c->value].last.value_or(0), e.at);
+}
+
+void CollectiveChecker::on(const FiringCompleted& e) {
+  const auto& c = ends_[e.stage.stage.value];
+  if (c && seen_[c->value].first_sent) seen_[c->value].last = std::max(seen_[c->value].last.value_or(0), e.at);
+}
+
+void CollectiveChecker::on(const PageStored& e) {
+  const auto& c = ends_[e.stage.stage.value];
+  if (c && seen_[c->value].first_sent) seen_[c->value].last = std::max(seen_[c->value].last.value_or(0), e.at);
+}
+
+void CollectiveChecker::finish(Cycle at) {
+  const SpatialProgram& p = instances_.program();
+  for (const Collective& c : p.collectives) {
+    for (std::size_t m = 0; m < c.members.size(); ++m) {
+      const Bytes expected = m < c.bytes.size() ? c.bytes[m] : 0;
+      if (contributed(c.id, m) == expected) continue;
+      Diagnostic& d = violations_.found(Code::RDU7026, at, fmt::format("chip{}", c.members[m].value),
+                                        "chip{} contributed {} bytes to collective '{}', and its members agreed on {}",
+                                        c.members[m].value, contributed(c.id, m), c.name, expected);
+      for (std::size_t other = 0; other < c.members.size() && other < 16; ++other) {
+        d.note(fmt::format("chip{}", c.members[other].value), "contributed {} of {} bytes", contributed(c.id, other),
+               other < c.bytes.size() ? c.bytes[other] : 0);
+      }
+    }
+  }
+  // The order in which a chip took part, of the collectives that it shares with the first member of each.
+  for (const Collective& c : p.collectives) {
+    if (c.members.size() < 2) continue;
+    const auto shared = [&](ChipId a, ChipId b) {
+      std::vector<CollectiveId> list;
+      for (CollectiveId id : log_[a.value]) {
+        if (member(id, b)) list.push_back(id);
+      }
+      return list;
+    };
+    for (std::size_t m = 1; m < c.members.size(); ++m) {
+      const ChipId a = c.members.front();
+      const ChipId b = c.members[m];
+      if (shared(a, b) == shared(b, a)) continue;
+      violations_.found(Code::RDU7026, at, fmt::format("chip{}", b.value),
+                        "chip{} and chip{} took part in their collectives in another order ('{}' among them)", a.value,
+                        b.value, c.name);
+      return;
+    }
+  }
+}
+
+}  // namespace rdusim

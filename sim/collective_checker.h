@@ -1,0 +1,52 @@
+// Every member of a collective logs what it takes part in: which collectives, in which order, with how many bytes. The
+// logs of its members agree with each other and with the program. RDU7026 collective-logs-disagree.
+//
+// A member contributes a page when a stage outside the collective pushes it into a buffer that the collective reads.
+// Keeps what the report says of a collective: its first and last cycle and what was sent.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "models/events/events.h"
+#include "sim/instances.h"
+#include "sim/violations.h"
+
+namespace rdusim {
+
+class CollectiveChecker final : public EventSink {
+ public:
+  CollectiveChecker(const Instances& instances, Violations& violations);
+
+  void on(const PagePushed& e) override;
+  void on(const PageSent& e) override;
+  void on(const PageLanded& e) override;
+  void on(const FiringCompleted& e) override;
+  void on(const PageStored& e) override;
+
+  // After the last event of a run that finished.
+  void finish(Cycle at);
+
+  struct Seen {
+    std::optional<Cycle> first_sent;  // first page sent by one of its members
+    std::optional<Cycle> last;        // last store (or firing) that it ends with
+    Bytes sent = 0;
+  };
+  const Seen& seen(CollectiveId c) const { return seen_[c.value]; }
+  // What a member has contributed so far, in the order of members.
+  Bytes contributed(CollectiveId c, std::size_t member) const { return contributed_[first_member_[c.value] + member]; }
+
+ private:
+  std::optional<std::uint32_t> member(CollectiveId c, ChipId chip) const;
+
+  const Instances& instances_;
+  Violations& violations_;
+  std::vector<std::optional<CollectiveId>> input_;  // by buffer: the collective that it feeds from outside
+  std::vector<std::optional<CollectiveId>> ends_;   // by stage: the collective that its stores and firings end
+  std::vector<Seen> seen_;                          // by collective
+  std::vector<std::size_t> first_member_;           // by collective, and one past the end
+  std::vector<Bytes> contributed_;
+  std::vector<std::vector<CollectiveId>> log_;  // by chip: collectives in the order in which it first contributed
+};
+
+}  // namespace rdusim
