@@ -22,7 +22,8 @@ enum class ElementOp : std::uint8_t { add, subtract, multiply, maximum, minimum 
 void element_wise(ElementOp op, DType type, const std::byte* a, const std::byte* b, std::byte* out, std::size_t n);
 
 // Converts n elements. float -> float: round to nearest even, NaN stays NaN; to fp8 with `saturate`: beyond the largest
-// finite value (infinity included) becomes that value, without: infinity (e5m2) or NaN (e4m3). integer -> narrower
+// finite value (infinity included) becomes that value, without: infinity (e5m2) or NaN (e4m3); bf16, like fp32,
+// overflows to infinity. integer -> narrower
 // integer: saturate, or the low bits. float -> integer: to nearest even, saturating, NaN to 0. integer -> float: nearest
 // even.
 void convert(DType from, const std::byte* in, DType to, std::byte* out, std::size_t n, bool saturate);

@@ -78,25 +78,16 @@ std::uint32_t encode(const Format& f, double value, bool saturate) {
   return sign | static_cast<std::uint32_t>(exponent - f.least + 1) << f.mantissa | (whole - (1u << f.mantissa));
 }
 
-float float_element(DType t, std::span<const std::byte> bytes, std::size_t i) {
-  switch (t) {
-    case DType::fp32:
-      return raw<float>(bytes, i);
-    case DType::bf16:
-      return static_cast<float>(decode(bf16_format, raw<std::uint16_t>(bytes, i)));
-    default:
-      return static_cast<float>(decode(format_of(t), raw<std::uint8_t>(bytes, i)));
-  }
-}
-std::int64_t integer_element(DType t, std::span<const std::byte> bytes, std::size_t i) {
-  switch (t) {
-    case DType::int8:
-      return raw<std::int8_t>(bytes, i);
-    case DType::int32:
-      return raw<std::int32_t>(bytes, i);
-    default:
-      return raw<std::int64_t>(bytes, i);
-  }
+// decode() of every code of a format: a weight matrix has millions of elements and few values.
+template <DType type>
+const std::vector<float>& decoded() {
+  static const std::vector<float> values = [] {
+    std::vector<float> all(std::size_t{1} << 8 * bytes_of(type));
+    for (std::size_t code = 0; code < all.size(); ++code)
+      all[code] = static_cast<float>(decode(format_of(type), static_cast<std::uint32_t>(code)));
+    return all;
+  }();
+  return values;
 }
 
 void put_rounded(DType t, std::vector<std::byte>& out, std::size_t i, float value, bool saturate) {
@@ -448,8 +439,9 @@ Result<WideMatrix> evaluate_wide(const OperatorGraph& graph, OperatorId op, cons
 }
 
 double element_as_double(DType dtype, std::span<const std::byte> bytes, std::size_t i) {
-  return is_integer(dtype) ? static_cast<double>(integer_element(dtype, bytes, i))
-                           : double{float_element(dtype, bytes, i)};
+  double value = 0;
+  read_elements(dtype, bytes, i, 1, &value);
+  return value;
 }
 
 }  // namespace rdusim
