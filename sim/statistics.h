@@ -1,0 +1,90 @@
+// Where the cycles and bytes of a run went: a fold over events.
+//
+// law   for every stage instance, over [start of its section, its last completion): total = busy + stalled (by cause) +
+// idle, none
+//       negative. `idle` is what is left after the last firing left the engine: the tail of the pipeline.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "compiler/target/target.h"
+#include "models/events/events.h"
+#include "sim/instances.h"
+
+namespace rdusim {
+
+struct StageStatistics {
+  std::uint64_t firings = 0;
+  Cycles busy = 0;
+  std::array<Cycles, stall_causes> stall{};
+  Cycles first_stall = 0;  // of the first firing: from the start of the section
+  StallCause first_cause{};
+  std::optional<Cycle> first;  // start of the first firing
+  Cycle engine_free = 0;       // end of what the last firing occupied
+  Cycle last = 0;              // last completion
+
+  Cycles stalled() const;
+  // From `section_start` to the last completion, and what of it is neither busy nor stalled. 0 where it never fired.
+  Cycles total(Cycle section_start) const;
+  Cycles idle(Cycle section_start) const;
+};
+
+struct LinkStatistics {
+  Bytes bytes = 0;
+  Cycles busy = 0;
+};
+
+struct MemoryStatistics {
+  Bytes read = 0;
+  Bytes written = 0;
+  Cycles busy = 0;  // summed over channels
+  std::optional<Cycle> first;
+  Cycle last = 0;
+};
+
+struct SectionSpan {
+  std::optional<Cycle> start;
+  std::optional<Cycle> end;
+};
+
+class Statistics final : public EventSink {
+ public:
+  // `reached` follows the cycle for a progress line; may be null.
+  Statistics(const Instances& instances, const Target& target, std::atomic<Cycle>* reached);
+
+  void on(const SectionStarted& e) override;
+  void on(const SectionEnded& e) override;
+  void on(const FiringStarted& e) override;
+  void on(const FiringCompleted& e) override;
+  void on(const LinkUsed& e) override;
+  void on(const MemoryUsed& e) override;
+
+  const StageStatistics& stage(std::uint32_t instance) const { return stages_[instance]; }
+  const LinkStatistics& link(LinkId l) const { return links_[l.value]; }
+  const MemoryStatistics& memory(ChipId chip, MemorySpace space) const {
+    return memories_[chip.value * spaces + static_cast<std::size_t>(space)];
+  }
+  const std::vector<SectionSpan>& sections() const { return sections_; }
+  Cycle section_start(StageId s) const;
+
+  // The instance of a stage that completed last; the first of them where several did.
+  std::uint32_t slowest_instance(StageId s) const;
+
+ private:
+  static constexpr std::size_t spaces = 3;
+
+  const Instances& instances_;
+  std::atomic<Cycle>* reached_;
+  std::vector<StageStatistics> stages_;  // by stage instance
+  std::vector<LinkStatistics> links_;
+  std::vector<MemoryStatistics> memories_;  // by chip and memory space
+  std::vector<SectionSpan> sections_;
+};
+
+std::string_view name_of(StallCause cause);
+
+}  // namespace rdusim
