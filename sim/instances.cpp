@@ -95,6 +95,8 @@ Instances::Instances(const SpatialProgram& program) : program_(&program) {
   }
   first_channel_.push_back(static_cast<std::uint32_t>(channel_.size()));
   first_target_.push_back(static_cast<std::uint32_t>(targets_.size()));
+  receiver_into_.resize(buffers());
+  for (std::uint32_t r = 0; r < receivers_.size(); ++r) receiver_into_[receivers_[r].buffer] = r;
 }
 
 std::span<const std::uint32_t> Instances::receivers_of(EdgeId e, std::uint32_t from) const {

@@ -60,6 +60,10 @@ class Instances {
   const ChannelAt& channel_at(std::uint32_t n) const { return channel_[n]; }
   std::uint32_t receiver_of(std::uint32_t channel) const { return receiver_of_[channel]; }
   const std::vector<Receiver>& receivers() const { return receivers_; }
+  // The receiver that lands in a buffer instance, where one does.
+  std::optional<std::uint32_t> receiver_into(std::uint32_t buffer_instance) const {
+    return receiver_into_[buffer_instance];
+  }
 
   // Receiving instances of one `to` of a sender, rising; the channels of a sender are numbered by (to, place in this
   // list).
@@ -95,6 +99,7 @@ class Instances {
   std::vector<ChannelAt> channel_;
   std::vector<std::uint32_t> receiver_of_;
   std::vector<Receiver> receivers_;
+  std::vector<std::optional<std::uint32_t>> receiver_into_;  // by buffer instance
 };
 
 }  // namespace rdusim

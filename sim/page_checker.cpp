@@ -25,7 +25,6 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
       by_pattern_(instances.program().buffers.size()),
       by_item_(instances.program().buffers.size()),
       source_(instances.buffers(), none),
-      landing_(instances.buffers(), none),
       part_(instances.channels(), 0),
       parts_(instances.channels(), 1) {
   const SpatialProgram& p = instances.program();
@@ -55,7 +54,6 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
       }
     }
   }
-  for (std::uint32_t r = 0; r < instances.receivers().size(); ++r) landing_[instances.receivers()[r].buffer] = r;
   for (std::uint32_t c = 0; c < instances.channels(); ++c) {
     const Receiver& r = instances.receivers()[instances.receiver_of(c)];
     channel_rings_.push_back(ring(p.buffer(instances.buffer_at(r.buffer).buffer).depth_pages));
@@ -100,9 +98,9 @@ void PageChecker::on(const PagePushed& e) {
   }
   const std::uint32_t n = instances_.of(e.buffer);
   if (source_[n] != none) slot(source_rings_[source_[n]], e.page) = {e.page, e.tag};
-  if (landing_[n] != none) {
+  if (const auto landing = instances_.receiver_into(n)) {
     // A receiver takes its senders' pages in turn.
-    const Receiver& r = instances_.receivers()[landing_[n]];
+    const Receiver& r = instances_.receivers()[*landing];
     const std::uint32_t channel = r.channels[e.page % r.channels.size()];
     const std::uint64_t page = e.page / r.channels.size();
     const Slot& sent = slot(channel_rings_[channel], page);

@@ -48,7 +48,6 @@ class PageChecker final : public EventSink {
   std::vector<const Stage*> by_pattern_;  // by buffer: the Load that pushes its pages, one a firing; else null
   std::vector<const Stage*> by_item_;     // by buffer: the matmul that does
   std::vector<std::uint32_t> source_;     // by buffer instance: ring of pages that are to cross, or none
-  std::vector<std::uint32_t> landing_;    // by buffer instance: receiver, or none
   std::vector<std::uint32_t> part_;       // by channel: which of its sender's pages it carries (scatter) ...
   std::vector<std::uint32_t> parts_;      // ... page p of the channel is page p * parts + part of the source
   std::vector<Ring> source_rings_;

@@ -1,0 +1,480 @@
+#include "sim/diagnose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "compiler/ir/print.h"
+
+namespace rdusim {
+
+namespace {
+
+std::string range(std::uint32_t low, std::uint32_t high) {
+  return low == high ? fmt::format("{}", low) : fmt::format("{}..{}", low, high);
+}
+
+const char* text_of(Waiting::For what) {
+  switch (what) {
+    case Waiting::For::page:
+      return "a page";
+    case Waiting::For::room:
+      return "room";
+    case Waiting::For::credit:
+      return "a credit";
+    case Waiting::For::ready:
+      return "ready";
+    case Waiting::For::valid:
+      return "valid";
+    case Waiting::For::barrier:
+      return "a barrier";
+    case Waiting::For::firing:
+      return "an earlier firing";
+  }
+  return "";
+}
+
+// A stage instance or a channel, as one number: stages first.
+class WaitGraph {
+ public:
+  WaitGraph(const MachineOutcome& outcome, const Observed& o) : o_(o) {
+    entry_of_.resize(o.instances.stages() + std::size_t{o.instances.channels()});
+    for (std::size_t i = 0; i < outcome.waiting.size(); ++i) {
+      if (const auto n = node(outcome.waiting[i])) entry_of_[*n].push_back(i);
+    }
+  }
+
+  std::optional<std::size_t> node(const Waiting& w) const {
+    if (w.stage) return o_.instances.of(*w.stage);
+    if (w.channel) return o_.instances.stages() + std::size_t{o_.instances.of(*w.channel)};
+    return std::nullopt;
+  }
+  bool waits(std::size_t node) const { return !entry_of_[node].empty(); }
+  const std::vector<std::size_t>& entries(std::size_t node) const { return entry_of_[node]; }
+  std::size_t nodes() const { return entry_of_.size(); }
+
+  // Who could give `w` what it waits for, rising.
+  std::vector<std::size_t> suppliers(const Waiting& w) const {
+    std::vector<std::size_t> out;
+    switch (w.what) {
+      case Waiting::For::page:
+        if (w.buffer) {
+          producers_of(*w.buffer, out);
+        } else if (w.channel) {
+          producers_of(source(*w.channel), out);
+        } else if (w.stage) {
+          channels_into(*w.stage, out);
+        }
+        break;
+      case Waiting::For::room:
+        if (w.buffer) consumers_of(*w.buffer, out);
+        break;
+      case Waiting::For::credit:
+      case Waiting::For::ready:
+        if (w.channel) {
+          if (w.what == Waiting::For::ready) {
+            const std::uint32_t first = o_.instances.first_channel(w.channel->edge, w.channel->from);
+            const std::uint32_t count = o_.instances.channels_of(w.channel->edge, w.channel->from);
+            for (std::uint32_t c = first; c < first + count; ++c) {
+              if (o_.semaphores.counts(c).ready_raised <=
+                  o_.semaphores.ready_consumed(w.channel->edge, w.channel->from)) {
+                consumers_of(landing(o_.instances.channel_at(c)), out);
+              }
+            }
+          } else {
+            consumers_of(landing(*w.channel), out);
+          }
+        }
+        break;
+      case Waiting::For::valid:
+        if (w.channel) producers_of(source(*w.channel), out);
+        if (!w.channel && w.stage) channels_into(*w.stage, out);
+        break;
+      case Waiting::For::barrier:
+        if (w.channel) {
+          const Edge& e = o_.instances.program().edge(w.channel->edge);
+          const std::uint64_t behind = least_arrived(*w.channel);
+          for (std::uint32_t m = 0; m < o_.barriers.members(e.id, w.channel->from); ++m) {
+            if (o_.barriers.counts(e.id, w.channel->from, m).arrived > behind) continue;
+            if (m == 0) {
+              producers_of(source(*w.channel), out);
+            } else {
+              const std::uint32_t c = o_.instances.first_channel(e.id, w.channel->from) + m - 1;
+              consumers_of(landing(o_.instances.channel_at(c)), out);
+            }
+          }
+        }
+        break;
+      case Waiting::For::firing:
+        break;
+    }
+    // A channel that waits for nothing itself has nothing to carry: what is missing is missing before it.
+    const std::optional<std::size_t> self = node(w);
+    for (std::size_t& n : out) {
+      if (n < o_.instances.stages() || waits(n) || n == self) continue;
+      const ChannelAt& c = o_.instances.channel_at(static_cast<std::uint32_t>(n - o_.instances.stages()));
+      if (const auto& producer = o_.instances.ends(source(c).buffer).producer)
+        n = o_.instances.of(StageAt{*producer, c.from});
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
+  std::string name(std::size_t n) const {
+    if (n < o_.instances.stages()) return o_.instances.describe(o_.instances.stage_at(static_cast<std::uint32_t>(n)));
+    return o_.instances.describe(o_.instances.channel_at(static_cast<std::uint32_t>(n - o_.instances.stages())));
+  }
+
+ private:
+  BufferAt source(const ChannelAt& c) const { return {o_.instances.program().edge(c.edge).buffer, c.from}; }
+  BufferAt landing(const ChannelAt& c) const {
+    const Receiver& r = o_.instances.receivers()[o_.instances.receiver_of(o_.instances.of(c))];
+    return o_.instances.buffer_at(r.buffer);
+  }
+  std::uint64_t least_arrived(const ChannelAt& c) const {
+    std::uint64_t least = ~std::uint64_t{0};
+    for (std::uint32_t m = 0; m < o_.barriers.members(c.edge, c.from); ++m) {
+      least = std::min(least, o_.barriers.counts(c.edge, c.from, m).arrived);
+    }
+    return least;
+  }
+  void add_stage(StageId s, std::uint32_t instance, std::vector<std::size_t>& out) const {
+    if (instance < o_.instances.instances(s)) out.push_back(o_.instances.of(StageAt{s, instance}));
+  }
+  void channels_into(const StageAt& s, std::vector<std::size_t>& out) const {
+    const auto* recv = std::get_if<Recv>(&o_.instances.program().stage(s.stage).kind);
+    if (recv == nullptr) return;
+    for (std::size_t r = 0; r < o_.instances.receivers().size(); ++r) {
+      const Receiver& receiver = o_.instances.receivers()[r];
+      if (receiver.edge != recv->edge || receiver.instance != s.instance) continue;
+      if (o_.instances.program().edge(recv->edge).to[receiver.to] != s.stage) continue;
+      for (std::uint32_t c : receiver.channels) out.push_back(o_.instances.stages() + std::size_t{c});
+    }
+  }
+  void producers_of(const BufferAt& b, std::vector<std::size_t>& out) const {
+    const BufferEnds& ends = o_.instances.ends(b.buffer);
+    if (ends.landing) {
+      // The Recv fires when a page has landed, so what is missing is missing further back: at the channels.
+      const auto into = o_.instances.receiver_into(o_.instances.of(b));
+      const Receiver* receiver = into ? &o_.instances.receivers()[*into] : nullptr;
+      if (receiver != nullptr) {
+        // It takes its senders' pages in turn, so only the one whose turn it is can help.
+        const std::uint64_t pushed = o_.handshakes.counts(receiver->buffer).pushed;
+        out.push_back(o_.instances.stages() + std::size_t{receiver->channels[pushed % receiver->channels.size()]});
+        return;
+      }
+    }
+    if (ends.producer) add_stage(*ends.producer, b.instance, out);
+  }
+  void consumers_of(const BufferAt& b, std::vector<std::size_t>& out) const {
+    const BufferEnds& ends = o_.instances.ends(b.buffer);
+    const std::uint32_t n = o_.instances.of(b);
+    std::uint64_t slowest = ~std::uint64_t{0};
+    for (std::uint32_t i = 0; i < ends.consumers.size(); ++i) slowest = std::min(slowest, o_.handshakes.popped(n, i));
+    for (std::uint32_t i = 0; i < ends.consumers.size(); ++i) {
+      if (o_.handshakes.popped(n, i) != slowest) continue;
+      if (ends.consumers[i].stage) {
+        add_stage(*ends.consumers[i].stage, b.instance, out);
+      } else {
+        const EdgeId e = *ends.consumers[i].crossing;
+        const std::uint32_t first = o_.instances.first_channel(e, b.instance);
+        for (std::uint32_t c = first; c < first + o_.instances.channels_of(e, b.instance); ++c) {
+          out.push_back(o_.instances.stages() + std::size_t{c});
+        }
+      }
+    }
+  }
+
+  const Observed& o_;
+  std::vector<std::vector<std::size_t>> entry_of_;  // by node: entries of outcome.waiting
+};
+
+std::string place_of_entry(const Waiting& w, const Instances& in) {
+  if (w.stage) return in.place(*w.stage);
+  if (w.channel) return in.describe(*w.channel);
+  return "the machine";
+}
+
+void add_wait_notes(Diagnostic& d, const std::vector<std::size_t>& chain, const MachineOutcome& outcome,
+                    const Observed& o) {
+  const SpatialProgram& p = o.instances.program();
+  constexpr std::size_t most = 24;
+  for (std::size_t i = 0; i < chain.size() && i < most; ++i) {
+    const Waiting& w = outcome.waiting[chain[i]];
+    std::string text = w.stage     ? fmt::format("'{}' waits for {}", p.stage(w.stage->stage).name, text_of(w.what))
+                       : w.channel ? fmt::format("the channel waits for {}", text_of(w.what))
+                                   : fmt::format("waits for {}", text_of(w.what));
+    if (w.buffer) {
+      const BufferCounts& c = o.handshakes.counts(o.instances.of(*w.buffer));
+      text += fmt::format(" in '{}' (reserved {}, pushed {}, popped {}, depth {})", p.buffer(w.buffer->buffer).name,
+                          c.reserved, c.pushed, c.popped, p.buffer(w.buffer->buffer).depth_pages);
+    }
+    text += fmt::format(", firing {}, since cycle {}; it has {} of {}", w.firing, w.since, w.have, w.want);
+    // Everyone who waits for the same thing in the same stage, folded.
+    if (w.stage) {
+      std::vector<Site> alike;
+      for (const Waiting& other : outcome.waiting) {
+        if (other.stage && other.stage->stage == w.stage->stage && other.what == w.what)
+          alike.push_back(o.instances.site(*other.stage));
+      }
+      if (alike.size() > 1)
+        text += fmt::format("; so do its {} instances at {}", alike.size(), fold_sites(std::move(alike)));
+    }
+    d.note(place_of_entry(w, o.instances), "{}", text);
+  }
+  if (chain.size() > most) d.note("the machine", "and {} more", chain.size() - most);
+}
+
+// Channels on which something under way never arrives. Everything is quiet, so what has not arrived will not.
+struct Loss {
+  std::uint32_t channel = 0;
+  std::string what;
+};
+std::optional<Loss> find_loss(const Observed& o) {
+  for (std::uint32_t c = 0; c < o.instances.channels(); ++c) {
+    const ChannelAt& at = o.instances.channel_at(c);
+    const Handshake h = o.instances.program().edge(at.edge).handshake;
+    if (h == Handshake::token) {
+      const auto& n = o.tokens.counts(c);
+      if (n.taken > n.landed) return Loss{c, fmt::format("{} pages were sent and {} landed", n.taken, n.landed)};
+      if (n.returned > n.arrived)
+        return Loss{c, fmt::format("{} credits were returned and {} arrived", n.returned, n.arrived)};
+      // A page that was popped gives its credit back; one that did not was lost before it left.
+      const Receiver& r = o.instances.receivers()[o.instances.receiver_of(c)];
+      if (r.channels.size() == 1) {
+        const std::uint64_t popped = o.handshakes.counts(r.buffer).popped;
+        if (popped > n.returned)
+          return Loss{c, fmt::format("{} pages were popped and {} credits returned", popped, n.returned)};
+      }
+    }
+    if (h == Handshake::semaphore) {
+      const auto& n = o.semaphores.counts(c);
+      if (n.valid_raised > n.valid_consumed) {
+        return Loss{c,
+                    fmt::format("valid was raised {} times and consumed {} times", n.valid_raised, n.valid_consumed)};
+      }
+      const std::uint64_t consumed = o.semaphores.ready_consumed(at.edge, at.from);
+      if (n.valid_raised < consumed)
+        return Loss{c, fmt::format("ready was consumed {} times and valid raised {} times", consumed, n.valid_raised)};
+      const Receiver& r = o.instances.receivers()[o.instances.receiver_of(c)];
+      const std::uint64_t freed = o.handshakes.counts(r.buffer).popped;
+      const std::uint64_t depth = o.instances.program().buffer(o.instances.buffer_at(r.buffer).buffer).depth_pages;
+      // Room for the generation that the sender waits for, and ready was never seen: the signal was lost.
+      if (r.channels.size() == 1 && n.ready_raised == consumed && freed + depth > consumed &&
+          o.handshakes.counts(o.instances.of(BufferAt{o.instances.program().edge(at.edge).buffer, at.from})).pushed >
+              consumed) {
+        return Loss{c,
+                    fmt::format("the landing buffer has room (popped {}, depth {}) and ready was raised only {} times",
+                                freed, depth, n.ready_raised)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::string make_dot(const MachineOutcome& outcome, const WaitGraph& graph, const std::vector<std::size_t>& chain) {
+  std::string dot = "digraph waits {\n  rankdir=LR;\n  node [shape=box];\n";
+  std::vector<bool> guilty(graph.nodes());
+  for (std::size_t i : chain) {
+    if (const auto n = graph.node(outcome.waiting[i])) guilty[*n] = true;
+  }
+  std::map<std::size_t, bool> drawn;
+  for (const Waiting& w : outcome.waiting) {
+    const auto n = graph.node(w);
+    if (!n) continue;
+    drawn.emplace(*n, true);
+    for (std::size_t s : graph.suppliers(w)) drawn.emplace(s, true);
+  }
+  for (const auto& [n, unused] : drawn) {
+    dot += fmt::format("  n{} [label=\"{}\"{}];\n", n, graph.name(n), guilty[n] ? ", color=red, fontcolor=red" : "");
+  }
+  for (const Waiting& w : outcome.waiting) {
+    const auto n = graph.node(w);
+    if (!n) continue;
+    for (std::size_t s : graph.suppliers(w)) {
+      dot += fmt::format("  n{} -> n{} [label=\"{}\"{}];\n", *n, s, text_of(w.what),
+                         guilty[*n] && guilty[s] ? ", color=red" : "");
+    }
+  }
+  return dot + "}\n";
+}
+
+}  // namespace
+
+std::string fold_sites(std::vector<Site> sites, std::size_t most) {
+  std::sort(sites.begin(), sites.end());
+  sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
+  if (sites.empty()) return "";
+  Site low = sites.front();
+  Site high = sites.front();
+  for (const Site& s : sites) {
+    low.chip.value = std::min(low.chip.value, s.chip.value), high.chip.value = std::max(high.chip.value, s.chip.value);
+    low.at.x = std::min(low.at.x, s.at.x), high.at.x = std::max(high.at.x, s.at.x);
+    low.at.y = std::min(low.at.y, s.at.y), high.at.y = std::max(high.at.y, s.at.y);
+  }
+  const std::uint64_t box =
+      std::uint64_t{high.chip.value - low.chip.value + 1} * (high.at.x - low.at.x + 1) * (high.at.y - low.at.y + 1);
+  if (box == sites.size()) {
+    return fmt::format("chip{}.site({},{})", range(low.chip.value, high.chip.value), range(low.at.x, high.at.x),
+                       range(low.at.y, high.at.y));
+  }
+  std::string out;
+  for (std::size_t i = 0; i < sites.size() && i < most; ++i) out += (i == 0 ? "" : ", ") + to_string(sites[i]);
+  if (sites.size() > most) out += fmt::format(" and {} more", sites.size() - most);
+  return out;
+}
+
+Diagnosis diagnose(const MachineOutcome& outcome, const Observed& o) {
+  const Instances& in = o.instances;
+  const SpatialProgram& p = in.program();
+  const WaitGraph graph(outcome, o);
+  Diagnosis d;
+  const auto begin = [&](StuckKind kind, Code code, std::string where, std::string message) {
+    d.kind = kind;
+    d.diagnostic = Diagnostic{
+        code, Severity::error, fmt::format("cycle {}, {}", outcome.cycles, where), std::move(message), {}, {}};
+  };
+  const auto finish = [&]() {
+    add_wait_notes(d.diagnostic, d.chain, outcome, o);
+    d.dot = make_dot(outcome, graph, d.chain);
+    return d;
+  };
+
+  // Walks from each blocked node, depth first, in order of number, until a cycle closes or the wait ends at one that
+  // does not wait.
+  enum class Colour : std::uint8_t { white, grey, black };
+  struct Dead {
+    std::size_t entry = 0;                // who waits for it
+    std::optional<std::size_t> supplier;  // the node that finished; none where nobody could ever help
+    std::vector<std::size_t> chain;
+  };
+  std::optional<Dead> dead;
+  std::vector<std::size_t> cycle;
+  std::vector<Colour> colour(graph.nodes(), Colour::white);
+  struct Frame {
+    std::size_t node;
+    std::size_t entry;
+    std::vector<std::pair<std::size_t, std::optional<std::size_t>>> next;  // (entry of outcome.waiting, supplier)
+    std::size_t at = 0;
+  };
+  const auto frame = [&](std::size_t node) {
+    Frame f{node, graph.entries(node).front(), {}, 0};
+    for (std::size_t entry : graph.entries(node)) {
+      const auto suppliers = graph.suppliers(outcome.waiting[entry]);
+      if (suppliers.empty()) f.next.emplace_back(entry, std::nullopt);
+      for (std::size_t s : suppliers) f.next.emplace_back(entry, s);
+    }
+    return f;
+  };
+  for (std::size_t root = 0; root < graph.nodes() && !(dead && !cycle.empty()); ++root) {
+    if (!graph.waits(root) || colour[root] != Colour::white) continue;
+    std::vector<Frame> stack{frame(root)};
+    colour[root] = Colour::grey;
+    while (!stack.empty()) {
+      Frame& f = stack.back();
+      if (f.at == f.next.size()) {
+        colour[f.node] = Colour::black;
+        stack.pop_back();
+        continue;
+      }
+      const auto [entry, supplier] = f.next[f.at++];
+      f.entry = entry;
+      if (!supplier || !graph.waits(*supplier)) {
+        if (!dead) {
+          dead = Dead{entry, supplier, {}};
+          for (const Frame& g : stack) dead->chain.push_back(g.entry);
+        }
+      } else if (colour[*supplier] == Colour::grey) {
+        if (cycle.empty()) {
+          bool inside = false;
+          for (const Frame& g : stack) {
+            inside = inside || g.node == *supplier;
+            if (inside) cycle.push_back(g.entry);
+          }
+        }
+      } else if (colour[*supplier] == Colour::white) {
+        colour[*supplier] = Colour::grey;
+        stack.push_back(frame(*supplier));
+      }
+    }
+  }
+
+  if (const auto loss = find_loss(o)) {
+    const ChannelAt& c = in.channel_at(loss->channel);
+    begin(StuckKind::lost_token, Code::RDU7020, in.describe(c),
+          fmt::format("something was lost on the way: {}", loss->what));
+    if (dead)
+      d.chain = dead->chain;
+    else
+      d.chain = cycle;
+    d.diagnostic.suggest("the hand-off of edge {} loses what it is given; no depth cures it", c.edge.value);
+    return finish();
+  }
+
+  if (dead) {
+    d.chain = dead->chain;
+    const Waiting& w = outcome.waiting[dead->entry];
+    // A collective whose member finished without giving its part.
+    for (const Collective& c : p.collectives) {
+      for (std::size_t m = 0; m < c.members.size() && m < c.bytes.size(); ++m) {
+        const Bytes given = o.collectives.contributed(c.id, m);
+        if (given >= c.bytes[m] || c.members.size() < 2) continue;
+        bool member_waits = false;
+        for (const Waiting& other : outcome.waiting) {
+          // A member that waits for work of its own is held up; one that has finished it is missing.
+          if (other.stage && in.site(*other.stage).chip == c.members[m] &&
+              p.stage(other.stage->stage).collective != c.id)
+            member_waits = true;
+        }
+        if (member_waits) continue;
+        begin(StuckKind::missing_participant, Code::RDU7021, fmt::format("chip{}", c.members[m].value),
+              fmt::format("chip{} contributed {} of {} bytes to collective '{}' and has nothing left to do",
+                          c.members[m].value, given, c.bytes[m], c.name));
+        d.diagnostic.suggest("every member of '{}' must push its whole contribution", c.name);
+        return finish();
+      }
+    }
+    if (w.what == Waiting::For::barrier) {
+      begin(StuckKind::missing_participant, Code::RDU7021, place_of_entry(w, in),
+            "a member of the barrier has finished and does not arrive");
+      return finish();
+    }
+    const std::string giver =
+        dead->supplier ? graph.name(*dead->supplier) + " has finished" : std::string("nobody gives it");
+    begin(StuckKind::starvation, Code::RDU7019, place_of_entry(w, in),
+          fmt::format("firing {} waits for {} that will not come (it has {} of {}): {}", w.firing, text_of(w.what),
+                      w.have, w.want, giver));
+    if (w.buffer) {
+      const BufferCounts& c = o.handshakes.counts(in.of(*w.buffer));
+      d.diagnostic.suggest("'{}' is given {} pages and {} were taken; make producer and consumer agree on the count",
+                           p.buffer(w.buffer->buffer).name, c.pushed, c.popped);
+    }
+    return finish();
+  }
+
+  d.chain = cycle;
+  std::string where = "the machine";
+  if (!cycle.empty()) where = place_of_entry(outcome.waiting[cycle.front()], in);
+  begin(StuckKind::circular_wait, Code::RDU7018, where,
+        cycle.empty() ? fmt::format("{} instances wait and no progress is possible", outcome.waiting.size())
+                      : fmt::format("{} wait for each other in a cycle", cycle.size()));
+  // The smallest change that could break it: the buffer of the cycle in which room is short by least.
+  std::optional<BufferAt> shallow;
+  std::uint64_t short_by = ~std::uint64_t{0};
+  for (std::size_t i : cycle) {
+    const Waiting& w = outcome.waiting[i];
+    if (w.what != Waiting::For::room || !w.buffer || w.want <= w.have || w.want - w.have >= short_by) continue;
+    shallow = w.buffer;
+    short_by = w.want - w.have;
+  }
+  if (shallow) {
+    const Buffer& b = p.buffer(shallow->buffer);
+    d.diagnostic.suggest("buffer '{}' has depth {} and lacks {} page{}: try depth {}", b.name, b.depth_pages, short_by,
+                         short_by == 1 ? "" : "s", b.depth_pages + short_by);
+  }
+  return finish();
+}
+
+}  // namespace rdusim
