@@ -1,0 +1,64 @@
+// Runs the stages of a program without time and without values: who waits for whom for ever, and which partial sums
+// each store receives.
+//
+// A stage fires as the machine's does: when every port can be served, all at once. Firing order does not change what a
+// stage sees (each buffer has one producer, and consumers do not choose), so one order decides for all.
+//
+// work     Instances that no hand-off joins run apart, so that a program of thousands of sites is many small runs.
+// Within
+//          `most_firings` all of them run a whole trip. Where that is more, only the first and the last of the
+//          instances of each group run, and of a trip only the part that brings every port back to its first phase
+//          (what follows repeats it). A single run that still takes more than `most_firings` is not started:
+//          `undecided`.
+// omits    the coupling of instances by a Load's multicast sets, whose members behave alike; engines, which serialise
+// but
+//          never hold a stage that could run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/program.h"
+#include "compiler/support/diagnostics.h"
+
+namespace rdusim {
+
+inline constexpr std::uint64_t most_untimed_firings = 1'000'000;
+
+// `stage` waits for `on`: for a page of `buffer`, or for room in it.
+struct UntimedWait {
+  StageId stage;
+  std::uint32_t instance = 0;
+  bool for_room = false;
+  BufferId buffer;
+  StageId on;
+  std::uint64_t firing = 0;   // the one that cannot start
+  std::uint64_t firings = 0;  // of how many
+  friend bool operator==(const UntimedWait&, const UntimedWait&) = default;
+};
+
+// Something wrong with a sum: RDU3024 incomplete, doubled or mixed, RDU3025 not linear, RDU3032 not the tree's order.
+struct SumFault {
+  Code code{};
+  StageId stage;  // the store or the stage that adds
+  std::string message;
+  std::vector<Note> notes;
+};
+
+struct UntimedRun {
+  std::vector<UntimedWait> cycle;  // circular wait, each on the next, the last on the first; empty where none
+  std::vector<UntimedWait>
+      starved;              // else: a chain of waits that ends with a stage that has finished; empty where none
+  std::uint64_t stuck = 0;  // stage instances that did not finish
+  std::optional<StageId> undecided;  // a stage of a run that was not started
+  std::uint64_t undecided_firings = 0;
+  std::vector<SumFault> sums;  // the first fault of each kind of each stage, by stage; only where nothing is stuck
+};
+
+// Requires a program whose structure is sound: the verifier's rules on references, sizes, rates, ports, maps and ends.
+UntimedRun run_untimed(const SpatialProgram& program, std::uint32_t native_tile,
+                       std::uint64_t most_firings = most_untimed_firings);
+
+}  // namespace rdusim
