@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "compiler/cost/cost.h"
+#include "compiler/ir/print.h"
+#include "compiler/passes/expand.h"
+#include "compiler/passes/passes.h"
+#include "compiler/passes/rewrite.h"
+#include "compiler/passes/sums.h"
+
+namespace rdusim {
+namespace {
+
+constexpr std::array algorithms = {CollectiveAlgorithm::through_one, CollectiveAlgorithm::direct,
+                                   CollectiveAlgorithm::ring};
+
+// What the section's stages have of a site already, at the fullest site of a member's group.
+struct SiteUse {
+  std::uint64_t buffers = 0;
+  std::uint64_t semaphores = 0;
+  std::uint64_t contexts = 0;
+  Bytes bytes = 0;
+};
+
+class Chooser {
+ public:
+  Chooser(const SpatialProgram& program, const Target& target) : p_(program), target_(target) {}
+
+  // Why `algorithm` cannot be used, with limit and actual; empty where it can.
+  std::string why_not(const Collective& c, const std::vector<Member>& members, CollectiveAlgorithm algorithm) const {
+    if (c.kind == CollectiveKind::all_gather && algorithm != CollectiveAlgorithm::direct)
+      return "an all-gather is carried out directly, pages going from their chip to every other";
+    const SiteDemand demand = demand_of(p_, c, members, algorithm);
+    const SiteResources& site = target_.site;
+    const SiteUse use = use_of(members);
+    const auto lacking = [&](std::uint64_t wanted, std::uint64_t limit, std::string_view what) {
+      return fmt::format("a site would have {} {} and the target gives it {}", wanted, what, limit);
+    };
+    if (use.buffers + demand.buffers > site.buffers)
+      return lacking(use.buffers + demand.buffers, site.buffers, "buffers");
+    if (target_.crossing.front() == CrossingHandshake::semaphore &&
+        use.semaphores + demand.semaphores > site.semaphores)
+      return lacking(use.semaphores + demand.semaphores, site.semaphores, "semaphores");
+    if (use.contexts + demand.contexts > site.pcu_contexts)
+      return lacking(use.contexts + demand.contexts, site.pcu_contexts, "compute stages");
+    if (demand.vector_inputs > site.vector_inputs)
+      return lacking(demand.vector_inputs, site.vector_inputs, "vector inputs in use at once");
+    if (demand.vector_outputs > site.vector_outputs)
+      return lacking(demand.vector_outputs, site.vector_outputs, "vector outputs in use at once");
+    return "";
+  }
+
+  // Whether the buffers, double, will fit the PMU: `memory` has the last word, this keeps `automatic` from asking for
+  // what it would refuse.
+  bool fits_memory(const Collective& c, const std::vector<Member>& members, CollectiveAlgorithm algorithm) const {
+    return use_of(members).bytes + 2 * demand_of(p_, c, members, algorithm).bytes <= target_.pmu.capacity_bytes;
+  }
+
+ private:
+  SiteUse use_of(const std::vector<Member>& members) const {
+    // Every member's sites are alike: the first member's group stands for all. Stages of the collective itself are not
+    // there yet, but the shard pass's stand-in and what it pushes, which go.
+    const Stage& stand_in = p_.stage(members.front().stage);
+    const Group& group = p_.sites_of(stand_in);
+    std::map<Site, SiteUse> uses;
+    for (const Site& s : group.sites) uses[s] = {};
+    const auto for_sites_of = [&](GroupId g, auto&& f) {
+      for (const Site& s : p_.group(g).sites)
+        if (const auto use = uses.find(s); use != uses.end()) f(use->second);
+    };
+    std::vector<bool> seen(p_.buffers.size(), false);
+    for (const Member::Outcome& o : members.front().outcomes) seen[o.buffer.value] = true;
+    for (const Stage& s : p_.stages) {
+      if (s.section != stand_in.section || p_.chip_of(s) != group.sites.front().chip || s.id == stand_in.id) continue;
+      if (s.role == StageRole::compute) for_sites_of(s.group, [](SiteUse& u) { ++u.contexts; });
+      const auto* matmul = std::get_if<MatmulTiles>(&s.kind);
+      for (const Port& port : s.ports) {
+        if (seen[port.buffer.value]) continue;
+        seen[port.buffer.value] = true;
+        const Buffer& b = p_.buffer(port.buffer);
+        const bool loaded = std::holds_alternative<Load>(s.kind);
+        const Bytes bytes = b.depth_pages != 0 ? b.depth_pages * b.page_bytes
+                            : loaded           ? std::max<Bytes>(2 * b.page_bytes, target_.pmu.capacity_bytes / 8)
+                                               : 2 * b.page_bytes;
+        const bool accumulates = matmul && port.direction == Direction::output;
+        for_sites_of(b.group, [&](SiteUse& u) {
+          ++u.buffers;
+          u.bytes += bytes + (accumulates ? b.page_bytes : 0);
+        });
+      }
+    }
+    for (const Edge& e : p_.edges) {
+      if (is_local(e.handshake) || p_.stage(e.from).section != stand_in.section) continue;
+      for_sites_of(p_.stage(e.from).group, [](SiteUse& u) { ++u.semaphores; });
+      for (const StageId to : e.to) for_sites_of(p_.stage(to).group, [](SiteUse& u) { ++u.semaphores; });
+    }
+    SiteUse most;
+    for (const auto& [site, use] : uses) {
+      most.buffers = std::max(most.buffers, use.buffers);
+      most.semaphores = std::max(most.semaphores, use.semaphores);
+      most.contexts = std::max(most.contexts, use.contexts);
+      most.bytes = std::max(most.bytes, use.bytes);
+    }
+    return most;
+  }
+
+  const SpatialProgram& p_;
+  const Target& target_;
+};
+
+struct Choice {
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::automatic;
+  std::string reason;
+};
+
+Result<Choice> choose(const SpatialProgram& p, const Collective& c, const std::vector<Member>& members,
+                      const Target& target) {
+  Diagnostics out;
+  const Chooser chooser(p, target);
+  const auto cost = [&](CollectiveAlgorithm a) {
+    return estimate_collective(c.kind, a, c.bytes.front(), p.sites_of(p.stage(members.front().stage)).sites.size(),
+                               c.members, target)
+        .cycles;
+  };
+  if (c.algorithm != CollectiveAlgorithm::automatic) {
+    const std::string why_not = chooser.why_not(c, members, c.algorithm);
+    if (why_not.empty())
+      return Choice{c.algorithm, fmt::format("asked for; {} cycles estimated", with_commas(cost(c.algorithm)))};
+    auto& d = out.error(Code::RDU4114, p.header.name, "'{}' over {} chips cannot be {}: {}", c.name, members.size(),
+                        name_of(c.algorithm), why_not);
+    std::string others;
+    for (const CollectiveAlgorithm a : algorithms)
+      if (chooser.why_not(c, members, a).empty()) others += (others.empty() ? "" : ", ") + std::string(name_of(a));
+    if (others.empty())
+      d.suggest(
+          "no other algorithm is available either: use fewer chips, or [schedule] with fewer unrolled contraction "
+          "slices");
+    else
+      d.suggest("available here: {}", others);
+    return out;
+  }
+  // Estimates of those that are available; where none fits the memory as well, the memory pass says what takes the
+  // room.
+  std::vector<std::pair<Cycles, CollectiveAlgorithm>> fit, too_large;
+  std::vector<Note> notes;
+  std::string others;
+  for (const CollectiveAlgorithm a : algorithms) {
+    const std::string why_not = chooser.why_not(c, members, a);
+    if (!why_not.empty()) {
+      notes.push_back({std::string(name_of(a)), why_not});
+      if (c.kind != CollectiveKind::all_gather) others += fmt::format("; {} not available: {}", name_of(a), why_not);
+      continue;
+    }
+    (chooser.fits_memory(c, members, a) ? fit : too_large).push_back({cost(a), a});
+  }
+  if (fit.empty() && too_large.empty()) {
+    auto& d = out.error(Code::RDU4114, p.header.name, "'{}' over {} chips cannot be carried out by any algorithm",
+                        c.name, members.size());
+    d.notes = std::move(notes);
+    return out;
+  }
+  const bool fits = !fit.empty();
+  auto& candidates = fits ? fit : too_large;
+  const auto best = *std::min_element(candidates.begin(), candidates.end());
+  std::string reason = fmt::format("{} cycles estimated", with_commas(best.first));
+  for (const auto& [cycles, a] : candidates)
+    if (a != best.second) reason += fmt::format("; {} {}", name_of(a), with_commas(cycles));
+  if (fits)
+    for (const auto& [cycles, a] : too_large)
+      reason += fmt::format("; {} {}, but its landings do not fit a site's memory", name_of(a), with_commas(cycles));
+  return Choice{best.second, reason + others};
+}
+
+// Replaces the order of additions of the operator by the algorithm's.
+void reorder(SpatialProgram& p, const Collective& c) {
+  std::vector<SummationTree> trees;
+  for (SummationTree& tree : p.trees) {
+    if (tree.op != c.op) {
+      trees.push_back(std::move(tree));
+      continue;
+    }
+    std::vector<Sum> parts;
+    for (const ChipId chip : c.members) parts.push_back(part_of(tree.nodes, chip));
+    std::vector<Sum> sums = sums_of(c.kind, c.algorithm, parts);
+    for (std::uint32_t chunk = 0; chunk < sums.size(); ++chunk)
+      trees.push_back({{}, c.op, chunk, static_cast<std::uint32_t>(sums.size()), std::move(sums[chunk])});
+  }
+  for (std::size_t i = 0; i < trees.size(); ++i) trees[i].id = SummationTreeId(i);
+  p.trees = std::move(trees);
+}
+
+void mark(Dropped& gone, const std::vector<Member>& members) {
+  for (const Member& m : members) {
+    gone.stages[m.stage.value] = true;
+    gone.edges[m.edge.value] = true;
+    for (const Member::Outcome& o : m.outcomes) {
+      gone.buffers[o.buffer.value] = true;
+      gone.edges[o.edge.value] = true;
+    }
+  }
+}
+
+}  // namespace
+
+Result<SpatialProgram> collective(SpatialProgram program, const Target& target) {
+  const bool nothing_to_do = std::none_of(program.stages.begin(), program.stages.end(), [](const Stage& s) {
+    return std::holds_alternative<CollectiveStage>(s.kind);
+  });
+  if (nothing_to_do) return program;
+  Diagnostics out;
+  if (target.crossing.empty()) {
+    out.error(Code::RDU4106, program.header.name,
+              "collectives cross from chip to chip, and target '{}' has no hand-off that does", target.name);
+    return out;
+  }
+  // All choices are made before anything is changed, so that each sees what the others' stages leave.
+  std::vector<std::vector<Member>> members;
+  for (Collective& c : program.collectives) {
+    members.push_back(members_of(program, c));
+    if (members.back().size() < 2) {
+      out.error(Code::RDU3018, program.header.name,
+                "collective '{}' has {} members, and not each of them just one stage in it", c.name, c.members.size());
+      continue;
+    }
+    Result<Choice> choice = choose(program, c, members.back(), target);
+    if (!choice.ok()) {
+      out.append(choice.diagnostics());
+      continue;
+    }
+    c.algorithm = choice->algorithm;
+    c.reason = choice->reason;
+  }
+  if (out.has_errors()) return out;
+
+  Dropped gone(program);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Collective entry = program.collectives[i];
+    mark(gone, members[i]);
+    expand(program, entry, members[i], entry.algorithm, target);
+    if (entry.kind != CollectiveKind::all_gather) reorder(program, entry);
+  }
+  drop(program, gone);
+  return program;
+}
+
+}  // namespace rdusim

@@ -1,0 +1,71 @@
+// The three ways in which a collective is carried out, as Recv and Generic stages, buffers and edges.
+//
+//   through_one  the first member's fold adds all partials, a member a phase, in member order; all_reduce: its result
+//                crosses to the others
+//   direct       a page is cut in a chunk a member; member d's fold adds chunk d of all partials, in member order, and
+//   its
+//                result crosses to whoever stores it, whose store puts the chunks together. An all-gather sends whole
+//                pages.
+//   ring         all_reduce: member r starts with its own chunk r; a page goes round with each member's chunk added in
+//                turn, n - 1 steps, and n - 1 more until all have it. reduce: along the line 1, 2, ..., n - 1, 0, a
+//                page at a time.
+//
+// Instance i of a member's group exchanges with instance i of the others': each site does the collective of its own
+// pages. Partials cross and are added in the accumulator's type; only a final value is converted to the result's type.
+//
+// None can block for ever with one page a buffer: a fold needs, and a store takes, the chunks of a page before any of
+// the next, so all members finish page p once all finished p - 1; and every member of a ring starts by sending, so each
+// step's page has left, and its landing is free, one step later at every member.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/ir/program.h"
+#include "compiler/passes/sums.h"
+#include "compiler/target/target.h"
+
+namespace rdusim {
+
+// What a collective adds to what a site has, at the member that it asks most of.
+struct SiteDemand {
+  std::uint64_t buffers = 0;
+  std::uint64_t semaphores = 0;  // where crossings are semaphores: one an edge that leaves, one an edge that arrives
+  std::uint64_t contexts = 0;
+  std::uint64_t vector_inputs = 0;  // pages of different ports that a firing takes
+  std::uint64_t vector_outputs = 0;
+  Bytes bytes = 0;  // of a page of each of the buffers
+  friend bool operator==(const SiteDemand&, const SiteDemand&) = default;
+};
+
+// One member's side of a collective, as the shard pass left it.
+struct Member {
+  StageId stage;    // its CollectiveStage
+  StageId source;   // pushes its partials, or its slice
+  BufferId buffer;  // into this buffer
+  EdgeId edge;      // which this edge hands to `stage`
+  struct Outcome {
+    BufferId buffer;  // what `stage` would push
+    EdgeId edge;      // which this edge hands to
+    StageId store;
+  };
+  std::vector<Outcome> outcomes;
+};
+
+// The members' sides, in the order of members; empty where a member has not just one stage.
+std::vector<Member> members_of(const SpatialProgram& program, const Collective& collective);
+
+// Requires at least two members. `algorithm` is not automatic; a gather is direct.
+SiteDemand demand_of(const SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
+                     CollectiveAlgorithm algorithm);
+
+// Adds stages, buffers and edges that carry out `collective` and lets the stores take their pages from them. What the
+// shard pass left (the CollectiveStages, their edges, their outcomes' buffers and edges) stays, unused by any store.
+// Requires as above, and a target that provides a crossing hand-off.
+void expand(SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
+            CollectiveAlgorithm algorithm, const Target& target);
+
+// The order of additions, a sum a chunk (one sum where pages are not cut), of the members' own sums.
+std::vector<Sum> sums_of(CollectiveKind kind, CollectiveAlgorithm algorithm, const std::vector<Sum>& parts);
+
+}  // namespace rdusim

@@ -1,0 +1,162 @@
+#include "compiler/passes/rewrite.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace rdusim {
+namespace {
+
+template <class T>
+T moved(T id, std::size_t by) {
+  return T(id.value + by);
+}
+
+// Ids before to ids after; nothing for what goes.
+template <class T>
+std::vector<std::optional<T>> renumber(std::size_t size, const std::vector<bool>& gone) {
+  std::vector<std::optional<T>> to(size);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < size; ++i)
+    if (i >= gone.size() || !gone[i]) to[i] = T(next++);
+  return to;
+}
+
+template <class Element, class Id>
+void keep(std::vector<Element>& list, const std::vector<std::optional<Id>>& to) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (!to[i]) continue;
+    if (next != i) list[next] = std::move(list[i]);
+    list[next].id = *to[i];
+    ++next;
+  }
+  list.erase(list.begin() + static_cast<std::ptrdiff_t>(next), list.end());
+}
+
+}  // namespace
+
+SpatialProgram replicate(const SpatialProgram& one, std::uint32_t chips) {
+  SpatialProgram all;
+  all.header = one.header;
+  all.operators = one.operators;
+  all.sections = one.sections;
+  all.required = one.required;
+  all.placement = Placement{one.placement->mesh, {}, {}};
+  for (std::size_t c = 0; c < chips; ++c) {
+    const std::string suffix = "_c" + std::to_string(c);
+    for (Tensor t : one.tensors) {
+      t.id = moved(t.id, c * one.tensors.size());
+      t.name += suffix;
+      t.chip = ChipId(c);
+      all.tensors.push_back(std::move(t));
+    }
+    for (Stage s : one.stages) {
+      s.id = moved(s.id, c * one.stages.size());
+      s.name += suffix;
+      if (auto* load = std::get_if<Load>(&s.kind)) load->tensor = moved(load->tensor, c * one.tensors.size());
+      if (auto* store = std::get_if<Store>(&s.kind)) store->tensor = moved(store->tensor, c * one.tensors.size());
+      if (auto* recv = std::get_if<Recv>(&s.kind)) recv->edge = moved(recv->edge, c * one.edges.size());
+      for (Port& port : s.ports) port.buffer = moved(port.buffer, c * one.buffers.size());
+      s.group = moved(s.group, c * one.placement->groups.size());
+      all.stages.push_back(std::move(s));
+    }
+    for (Buffer b : one.buffers) {
+      b.id = moved(b.id, c * one.buffers.size());
+      b.name += suffix;
+      b.group = moved(b.group, c * one.placement->groups.size());
+      if (b.alias_of) b.alias_of = moved(*b.alias_of, c * one.buffers.size());
+      all.buffers.push_back(std::move(b));
+    }
+    for (Edge e : one.edges) {
+      e.id = moved(e.id, c * one.edges.size());
+      e.from = moved(e.from, c * one.stages.size());
+      e.buffer = moved(e.buffer, c * one.buffers.size());
+      for (StageId& to : e.to) to = moved(to, c * one.stages.size());
+      if (e.semaphores) {
+        e.semaphores->ready = moved(e.semaphores->ready, c * one.semaphores.size());
+        for (SemaphoreId& v : e.semaphores->valid) v = moved(v, c * one.semaphores.size());
+      }
+      all.edges.push_back(std::move(e));
+    }
+    for (Semaphore s : one.semaphores) {
+      s.id = moved(s.id, c * one.semaphores.size());
+      s.group = moved(s.group, c * one.placement->groups.size());
+      all.semaphores.push_back(s);
+    }
+    for (Work w : one.work) {
+      w.id = moved(w.id, c * one.work.size());
+      w.chip = ChipId(c);
+      all.work.push_back(std::move(w));
+    }
+    for (Group g : one.placement->groups) {
+      g.id = moved(g.id, c * one.placement->groups.size());
+      for (Site& site : g.sites) site.chip = ChipId(c);
+      all.placement->groups.push_back(std::move(g));
+    }
+    for (WorkAssignment a : one.placement->work) {
+      a.stage = moved(a.stage, c * one.stages.size());
+      a.work = moved(a.work, c * one.work.size());
+      all.placement->work.push_back(std::move(a));
+    }
+  }
+  return all;
+}
+
+void drop(SpatialProgram& p, const Dropped& gone) {
+  const auto tensors = renumber<TensorId>(p.tensors.size(), gone.tensors);
+  const auto stages = renumber<StageId>(p.stages.size(), gone.stages);
+  const auto buffers = renumber<BufferId>(p.buffers.size(), gone.buffers);
+  const auto edges = renumber<EdgeId>(p.edges.size(), gone.edges);
+  if (p.placement) std::erase_if(p.placement->work, [&](const WorkAssignment& a) { return !stages[a.stage.value]; });
+  keep(p.tensors, tensors);
+  keep(p.stages, stages);
+  keep(p.buffers, buffers);
+  keep(p.edges, edges);
+
+  for (Stage& s : p.stages) {
+    if (auto* load = std::get_if<Load>(&s.kind)) load->tensor = *tensors[load->tensor.value];
+    if (auto* store = std::get_if<Store>(&s.kind)) store->tensor = *tensors[store->tensor.value];
+    if (auto* recv = std::get_if<Recv>(&s.kind)) recv->edge = *edges[recv->edge.value];
+    for (Port& port : s.ports) port.buffer = *buffers[port.buffer.value];
+  }
+  for (Buffer& b : p.buffers)
+    if (b.alias_of) b.alias_of = *buffers[b.alias_of->value];
+  for (Edge& e : p.edges) {
+    e.from = *stages[e.from.value];
+    e.buffer = *buffers[e.buffer.value];
+    for (StageId& to : e.to) to = *stages[to.value];
+  }
+  if (p.placement)
+    for (WorkAssignment& a : p.placement->work) a.stage = *stages[a.stage.value];
+}
+
+bool share_sites(const Group& a, const Group& b) {
+  if (a.id == b.id) return true;
+  if (a.sites.empty() || b.sites.empty() || a.sites.front().chip != b.sites.front().chip) return false;
+  const std::set<Site> of_a(a.sites.begin(), a.sites.end());
+  return std::any_of(b.sites.begin(), b.sites.end(), [&](const Site& s) { return of_a.contains(s); });
+}
+
+std::uint32_t free_context(const SpatialProgram& p, GroupId group, SectionId section) {
+  std::set<std::uint32_t> taken;
+  for (const Stage& s : p.stages)
+    if (s.section == section && s.engine.kind == StageRole::compute && share_sites(p.group(group), p.sites_of(s)))
+      taken.insert(s.engine.index);
+  std::uint32_t context = 0;
+  while (taken.contains(context)) ++context;
+  return context;
+}
+
+std::vector<std::uint32_t> engine_load(const SpatialProgram& p, GroupId group, SectionId section,
+                                       std::uint32_t engines) {
+  std::vector<std::uint32_t> load(engines, 0);
+  for (const Stage& s : p.stages)
+    if (s.section == section && s.engine.kind == StageRole::movement && s.engine.index < engines &&
+        share_sites(p.group(group), p.sites_of(s)))
+      ++load[s.engine.index];
+  return load;
+}
+
+}  // namespace rdusim

@@ -1,0 +1,40 @@
+// Programs as lists with references between them: copying a chip, and taking parts out, with ids kept dense.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/ir/program.h"
+
+namespace rdusim {
+
+// `chips` copies of a placed program of chip 0, chip by chip: element i of a list of `one` becomes element c * size + i
+// for chip c, and every reference follows. Tensors, stages and buffers are named NAME_cN. Sections are shared: the
+// copies of a stage are configured together. What belongs to the whole (header, operators, collectives, summation
+// trees, certificate) or is worked out later (memory, schedule, links) is not copied: header and operators are taken
+// over, the others are empty.
+SpatialProgram replicate(const SpatialProgram& one, std::uint32_t chips);
+
+// Parts to be taken out, by id; lists as long as the program's.
+struct Dropped {
+  explicit Dropped(const SpatialProgram& p)
+      : tensors(p.tensors.size()), stages(p.stages.size()), buffers(p.buffers.size()), edges(p.edges.size()) {}
+  std::vector<bool> tensors, stages, buffers, edges;
+};
+
+// Takes them out and renumbers what stays, in its order. Requires that nothing that stays refers to what goes, but work
+// assignments, which go with their stage, and that memory and schedule are absent. Parts added after `dropped` was made
+// stay.
+void drop(SpatialProgram& program, const Dropped& dropped);
+
+// The least context of the PCUs of `group` that no compute stage of `section` has yet on any of its sites.
+std::uint32_t free_context(const SpatialProgram& program, GroupId group, SectionId section);
+
+// How many movement stages of `section` that share a site with `group` sit on each of `engines` movement engines.
+std::vector<std::uint32_t> engine_load(const SpatialProgram& program, GroupId group, SectionId section,
+                                       std::uint32_t engines);
+
+// Whether two groups have a site in common.
+bool share_sites(const Group& a, const Group& b);
+
+}  // namespace rdusim

@@ -1,0 +1,433 @@
+// The slice is lowered again instead of edited: a lowered matmul carries its block count in three stages, and editing
+// only the tensors leaves the loads pushing half the pages that the matmul waits for.
+//
+// Every chip's slice has one shape, so chip 0's is lowered, tiled and placed, and the result copied. What then differs
+// from chip to chip is data: tensors and work lie at other offsets, and where a chip reads a part of a tensor that it
+// holds whole, or writes columns into one, its pages start further on.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "compiler/ir/print.h"
+#include "compiler/passes/passes.h"
+#include "compiler/passes/ports.h"
+#include "compiler/passes/rewrite.h"
+#include "compiler/passes/slice.h"
+#include "compiler/passes/sums.h"
+
+namespace rdusim {
+namespace {
+
+std::string place_of(const SpatialProgram& p, const Operator& op) {
+  return op.where.empty() ? p.header.name : op.where;
+}
+
+bool already_sharded(const SpatialProgram& p) {
+  const ChipId first(0);
+  const auto elsewhere = [&](const Group& g) {
+    return std::any_of(g.sites.begin(), g.sites.end(), [&](const Site& s) { return s.chip != first; });
+  };
+  return !p.collectives.empty() ||
+         std::any_of(p.tensors.begin(), p.tensors.end(), [&](const Tensor& t) { return t.chip != first; }) ||
+         std::any_of(p.work.begin(), p.work.end(), [&](const Work& w) { return w.chip != first; }) ||
+         (p.placement && std::any_of(p.placement->groups.begin(), p.placement->groups.end(), elsewhere));
+}
+
+const Stage* writer_of(const SpatialProgram& p, BufferId buffer) {
+  for (const Stage& s : p.stages)
+    for (const Port& port : s.ports)
+      if (port.direction == Direction::output && port.buffer == buffer) return &s;
+  return nullptr;
+}
+
+// The operator's result goes to memory.
+bool is_stored(const SpatialProgram& p, const Operator& op) {
+  return std::any_of(p.stages.begin(), p.stages.end(), [&](const Stage& s) {
+    const auto* store = std::get_if<Store>(&s.kind);
+    return store && p.tensor(store->tensor).operand == op.out;
+  });
+}
+
+// RDU4101, RDU4104, RDU4109, RDU4110, RDU4116: whether this is a program that slicing makes sense of.
+void check_shardable(const SpatialProgram& p, Diagnostics& out) {
+  if (!p.operators) {
+    out.error(Code::RDU4101, p.header.name,
+              "the program carries no operator graph, so there is no specification to slice");
+    return;
+  }
+  if (std::none_of(p.stages.begin(), p.stages.end(),
+                   [](const Stage& s) { return std::holds_alternative<MatmulTiles>(s.kind); })) {
+    out.error(Code::RDU4101, p.header.name, "none of the program's {} stages is a matmul", p.stages.size());
+    return;
+  }
+  for (const Operator& op : p.operators->operators) {
+    const std::string where = place_of(p, op);
+    const bool two_ranks = op.in.size() == 2 && std::all_of(op.in.begin(), op.in.end(), [&](OperandId o) {
+                             return p.operators->operand(o).shape.size() == 2;
+                           });
+    if (op.kind != OperatorKind::matmul || !two_ranks) {
+      out.error(Code::RDU4116, where, "'{}' is not a matmul of two matrices; no other operator is sharded yet",
+                op.name);
+      continue;
+    }
+    const Operand& a = p.operators->operand(op.in[0]);
+    const Operand& b = p.operators->operand(op.in[1]);
+    if (a.shape[1] != b.shape[0])
+      out.error(Code::RDU4104, where, "matmul '{}': the contraction axis of '{}' is {} long, that of '{}' {}", op.name,
+                a.name, a.shape[1], b.name, b.shape[0]);
+    bool placed = false;
+    for (const Stage& s : p.stages) {
+      const auto* matmul = std::get_if<MatmulTiles>(&s.kind);
+      if (!matmul || matmul->op != op.id) continue;
+      placed = true;
+      for (const Port& port : s.ports) {
+        if (port.direction != Direction::input) continue;
+        const Stage* from = writer_of(p, port.buffer);
+        if (from && std::holds_alternative<Load>(from->kind)) continue;
+        auto& d = out.error(Code::RDU4109, where, "matmul '{}' takes an operand from buffer '{}', which no load fills",
+                            op.name, p.buffer(port.buffer).name);
+        if (from) d.note("stage " + from->name, "fills it, a {}", kind_name(*from));
+      }
+    }
+    if (!placed) out.error(Code::RDU4101, where, "matmul '{}' has no stage, so there is nothing to slice", op.name);
+    if (!is_stored(p, op))
+      out.error(Code::RDU4110, where, "the result '{}' of matmul '{}' is not stored", p.operators->operand(op.out).name,
+                op.name);
+  }
+}
+
+// What chip 0 holds and computes, as a program that lower, tile and place take from there.
+SpatialProgram first_slice(const SpatialProgram& p, const Cuts& cuts, std::uint32_t tile) {
+  SpatialProgram slice;
+  slice.header = p.header;
+  slice.operators = p.operators;
+  for (Tensor t : p.tensors) {
+    t = slice_of(t, cuts.operands[t.operand.value], cuts.chips, ChipId(0), tile);
+    t.id = TensorId(slice.tensors.size());
+    slice.tensors.push_back(std::move(t));
+  }
+  for (const Work& w : p.work) slice.work.push_back(slice_of(w, cuts.operators[w.op.value], cuts.chips, ChipId(0)));
+  return slice;
+}
+
+Result<SpatialProgram> lower_again(SpatialProgram slice, const Target& target) {
+  const std::string name = slice.header.name;
+  auto placed = lower(std::move(slice), target)
+                    .then([&](SpatialProgram p) { return tile(std::move(p), target); })
+                    .then([&](SpatialProgram p) { return place(std::move(p), target); });
+  if (placed.ok()) return placed;
+  Diagnostics out;
+  auto& d = out.error(Code::RDU4107, name, "a pass rejected the slice of one chip, with {} fault{}",
+                      placed.diagnostics().error_count(), placed.diagnostics().error_count() == 1 ? "" : "s");
+  for (const Diagnostic& cause : placed.diagnostics().list()) {
+    d.note(cause.where, "RDU{} {}: {}", static_cast<unsigned>(cause.code), info(cause.code).name, cause.message);
+    for (const Note& n : cause.notes) d.notes.push_back(n);
+    for (const std::string& h : cause.help) d.help.push_back(h);
+  }
+  return out;
+}
+
+// A stage of the slice does what the stage of that name does in the whole: it sits on the same engine.
+void inherit_engines(SpatialProgram& slice, const SpatialProgram& whole) {
+  for (Stage& s : slice.stages)
+    for (const Stage& from : whole.stages)
+      if (from.name == s.name && from.kind.index() == s.kind.index() && from.engine.kind == s.engine.kind)
+        s.engine = from.engine;
+}
+
+// Tiles by which chip c's part starts further on than chip 0's, in the tensor that the chip holds, along each axis.
+// `part` is the axis along which the operator cuts that operand.
+std::uint64_t tiles_further(const Tensor& first, const Tensor& own, std::uint32_t axis, std::int64_t part_offset,
+                            std::uint32_t tile) {
+  return static_cast<std::uint64_t>(part_offset - (own.offset[axis] - first.offset[axis])) / tile;
+}
+
+void move_pattern(AccessPattern& pattern, std::uint32_t axis, std::uint64_t tiles) {
+  for (auto& first : pattern.first) first[axis] += tiles;
+  pattern.extent_tiles[axis] += tiles;
+}
+
+// Copies of chip 0's program with each chip's own offsets.
+SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, const Cuts& cuts, std::uint32_t tile) {
+  SpatialProgram all = replicate(slice, cuts.chips);
+  for (Tensor& t : all.tensors) {
+    const std::size_t original = t.id.value % slice.tensors.size();
+    const std::string name = std::move(t.name);
+    const TensorId id = t.id;
+    t = slice_of(whole.tensors[original], cuts.operands[t.operand.value], cuts.chips, t.chip, tile);
+    t.name = name;
+    t.id = id;
+  }
+  for (Work& w : all.work) {
+    const Work& original = whole.work[w.id.value % slice.work.size()];
+    const Work own = slice_of(original, cuts.operators[w.op.value], cuts.chips, w.chip);
+    w.offset_m = own.offset_m;
+    w.offset_n = own.offset_n;
+    w.offset_k = own.offset_k;
+  }
+  for (Stage& s : all.stages) {
+    const std::size_t chip = s.id.value / slice.stages.size();
+    if (chip == 0 || !s.origin) continue;
+    const Operator& op = all.operators->operators[s.origin->value];
+    const OperatorCut& cut = cuts.operators[op.id.value];
+    const Work& first = all.work[std::size_t(
+        std::find_if(slice.work.begin(), slice.work.end(), [&](const Work& w) { return w.op == op.id; }) -
+        slice.work.begin())];
+    const Work& own = all.work[first.id.value + chip * slice.work.size()];
+    const auto move = [&](TensorId tensor, AccessPattern& pattern, std::int64_t rows, std::int64_t cols) {
+      const Tensor& mine = all.tensor(tensor);
+      const Tensor& theirs = slice.tensors[tensor.value % slice.tensors.size()];
+      move_pattern(pattern, 0, tiles_further(theirs, mine, 0, rows, tile));
+      move_pattern(pattern, 1, tiles_further(theirs, mine, 1, cols, tile));
+    };
+    const std::int64_t k = own.offset_k - first.offset_k, n = own.offset_n - first.offset_n;
+    if (auto* store = std::get_if<Store>(&s.kind)) {
+      // Where columns are joined, the whole result has a store for each chip's columns: join() adds them.
+      if (cut.joined_by != CollectiveKind::all_gather) move(store->tensor, store->pattern, 0, n);
+    } else if (auto* load = std::get_if<Load>(&s.kind)) {
+      // An operator may read one operand twice; what the load feeds says which of the two it is.
+      const auto reader =
+          std::find_if(all.edges.begin(), all.edges.end(), [&](const Edge& e) { return e.from == s.id; });
+      const Stage& matmul = all.stage(reader->to.front());
+      const bool is_a = matmul.ports[0].buffer == reader->buffer;
+      move(load->tensor, load->pattern, is_a ? 0 : k, is_a ? k : n);
+    }
+  }
+  return all;
+}
+
+// Where a chip's result of an operator leaves the compute stages: `from` pushes into `buffer`, which `edge` hands to
+// `store`.
+struct Outlet {
+  StageId from;
+  BufferId buffer;
+  EdgeId edge;
+  StageId store;
+};
+
+std::vector<Outlet> outlets(const SpatialProgram& p, OperatorId op) {
+  std::vector<Outlet> found;
+  for (const Stage& s : p.stages) {
+    if (!std::holds_alternative<Store>(s.kind) || s.origin != op) continue;
+    const BufferId buffer = s.ports.front().buffer;
+    const auto edge = std::find_if(p.edges.begin(), p.edges.end(), [&](const Edge& e) {
+      return e.buffer == buffer && std::find(e.to.begin(), e.to.end(), s.id) != e.to.end();
+    });
+    found.push_back({edge->from, buffer, edge->id, s.id});
+  }
+  return found;
+}
+
+void set_result(Stage& s, DType type) {
+  if (auto* m = std::get_if<MatmulTiles>(&s.kind)) m->result = type;
+  if (auto* g = std::get_if<Generic>(&s.kind)) g->result = type;
+}
+
+StageId add_stage(SpatialProgram& p, Stage s) {
+  s.id = StageId(p.stages.size());
+  p.stages.push_back(std::move(s));
+  return p.stages.back().id;
+}
+
+BufferId add_buffer(SpatialProgram& p, Buffer b, std::string name) {
+  b.id = BufferId(p.buffers.size());
+  b.name = std::move(name);
+  p.buffers.push_back(std::move(b));
+  return p.buffers.back().id;
+}
+
+void add_edge(SpatialProgram& p, StageId from, BufferId buffer, StageId to) {
+  Edge e;
+  e.id = EdgeId(p.edges.size());
+  e.from = from;
+  e.buffer = buffer;
+  e.to = {to};
+  p.edges.push_back(std::move(e));
+}
+
+// Puts collectives between the chips' results and their stores. What a row-parallel operator's chips push from now on
+// are partial sums, in the accumulator's type, and only the collective's outcome is stored.
+class Joiner {
+ public:
+  Joiner(SpatialProgram& program, const Cuts& cuts) : p_(program), cuts_(cuts) {}
+
+  void join() {
+    for (const Operator& op : p_.operators->operators)
+      if (cuts_.operators[op.id.value].joined_by) join(op);
+    Dropped gone(p_);
+    for (const StageId s : stages_) gone.stages[s.value] = true;
+    for (const TensorId t : tensors_) gone.tensors[t.value] = true;
+    drop(p_, gone);
+  }
+
+ private:
+  void join(const Operator& op) {
+    const Collective& entry = add_entry(op);
+    for (const Outlet& outlet : outlets(p_, op.id)) {
+      const Stage store = p_.stage(outlet.store);
+      const Buffer result = p_.buffer(outlet.buffer);
+      const ChipId chip = p_.chip_of(store);
+      const std::string suffix = "_c" + std::to_string(chip.value);
+      if (entry.kind != CollectiveKind::all_gather) make_partial(op, outlet, suffix);
+
+      Stage part;
+      part.name = entry.name + suffix;
+      part.kind = CollectiveStage{entry.id};
+      part.ports = {input_port(outlet.buffer)};
+      part.group = store.group;
+      part.engine = {StageRole::compute, free_context(p_, store.group, store.section)};
+      part.firings = store.firings;
+      part.section = store.section;
+      part.origin = op.id;
+      part.collective = entry.id;
+      const StageId stage = add_stage(p_, std::move(part));
+      p_.edges[outlet.edge.value].to = {stage};
+      p_.edges[outlet.edge.value].collective = entry.id;
+
+      if (entry.kind == CollectiveKind::all_gather) {
+        store_all(op, entry, stage, store, result, suffix);
+      } else if (entry.kind == CollectiveKind::all_reduce || chip == entry.members.front()) {
+        deliver(entry, stage, outlet.store, result, entry.name + ".result" + suffix);
+      } else {
+        stages_.push_back(store.id);
+        tensors_.push_back(std::get<Store>(store.kind).tensor);
+      }
+    }
+  }
+
+  const Collective& add_entry(const Operator& op) {
+    const CollectiveKind kind = *cuts_.operators[op.id.value].joined_by;
+    const Work& work = *std::find_if(p_.work.begin(), p_.work.end(), [&](const Work& w) { return w.op == op.id; });
+    const DType sent = kind == CollectiveKind::all_gather ? p_.operators->operand(op.out).dtype
+                                                          : accumulator_of(p_.operators->operand(op.in[0]).dtype);
+    Collective entry;
+    entry.id = CollectiveId(p_.collectives.size());
+    entry.name = op.name + "." + std::string(name_of(kind));
+    entry.kind = kind;
+    entry.algorithm = p_.header.plan.algorithm;
+    entry.order = entry.id.value;
+    entry.op = op.id;
+    for (std::uint32_t c = 0; c < cuts_.chips; ++c) {
+      entry.members.push_back(ChipId(c));
+      entry.bytes.push_back(static_cast<Bytes>(work.m) * static_cast<Bytes>(work.n) * bytes_of(sent));
+    }
+    p_.collectives.push_back(std::move(entry));
+    return p_.collectives.back();
+  }
+
+  void make_partial(const Operator& op, const Outlet& outlet, const std::string& suffix) {
+    const DType accumulator = accumulator_of(p_.operators->operand(op.in[0]).dtype);
+    StageKind& from = p_.stages[outlet.from.value].kind;
+    if (auto* matmul = std::get_if<MatmulTiles>(&from)) matmul->result = accumulator;
+    if (auto* fold = std::get_if<Generic>(&from)) fold->result = accumulator;
+    Buffer& partial = p_.buffers[outlet.buffer.value];
+    partial.name = op.name + ".partial" + suffix;
+    partial.kind = BufferKind::interm;
+    partial.page_bytes = partial.page_bytes / bytes_of(partial.dtype) * bytes_of(accumulator);
+    partial.dtype = accumulator;
+  }
+
+  // An output port of the collective's stage whose pages `store` takes to memory.
+  void deliver(const Collective& entry, StageId stage, StageId store, const Buffer& like, std::string name) {
+    const BufferId result = add_buffer(p_, like, std::move(name));
+    p_.stages[stage.value].ports.push_back(output_port(result));
+    p_.stages[store.value].ports = {input_port(result)};
+    p_.stages[store.value].collective = entry.id;
+    add_edge(p_, stage, result, store);
+  }
+
+  // Every chip stores every member's columns, each where they belong in the whole.
+  void store_all(const Operator& op, const Collective& entry, StageId stage, const Stage& store, const Buffer& page,
+                 const std::string& suffix) {
+    const std::uint64_t columns = p_.tensor(std::get<Store>(store.kind).tensor).tiles[1] / cuts_.chips;
+    for (std::uint32_t from = 0; from < cuts_.chips; ++from) {
+      const std::string both = "_c" + std::to_string(from) + suffix;
+      Stage columns_of = store;
+      columns_of.name = op.name + ".store" + both;
+      move_pattern(std::get<Store>(columns_of.kind).pattern, 1, from * columns);
+      deliver(entry, stage, add_stage(p_, std::move(columns_of)), page, entry.name + ".page" + both);
+    }
+    stages_.push_back(store.id);
+  }
+
+  SpatialProgram& p_;
+  const Cuts& cuts_;
+  std::vector<StageId> stages_;  // to be dropped
+  std::vector<TensorId> tensors_;
+};
+
+// What chip 0's slice says of the order of additions, for all chips: row-parallel sums are joined in the order of chips
+// until the collective pass picks an algorithm.
+std::vector<SummationTree> trees_of(const SpatialProgram& all, const SpatialProgram& slice, const Cuts& cuts) {
+  std::vector<SummationTree> trees;
+  for (const SummationTree& first : slice.trees) {
+    std::vector<Sum> parts;
+    for (const Work& w : all.work)
+      if (w.op == first.op) parts.push_back(moved_to(first.nodes, w.chip, w.offset_k));
+    if (cuts.operators[first.op.value].kind == ShardKind::row) parts = {left_deep(parts)};
+    for (Sum& nodes : parts) {
+      SummationTree tree = first;
+      tree.id = SummationTreeId(trees.size());
+      tree.nodes = std::move(nodes);
+      trees.push_back(std::move(tree));
+    }
+  }
+  return trees;
+}
+
+}  // namespace
+
+Result<SpatialProgram> shard(const SpatialProgram& program, const ShardPlan& plan, const Target& target) {
+  Diagnostics out;
+  const std::string& where = program.header.name;
+  if (plan.chips == 0) {
+    out.error(Code::RDU4108, where, "0 chips were asked for; '{}' needs at least 1", where)
+        .suggest("ask for 1 to {} chips", target.chips);
+    return out;
+  }
+  if (plan.chips == 1) {
+    SpatialProgram same = program;
+    same.header.plan = plan;
+    return same;
+  }
+  if (plan.chips > target.chips) {
+    out.error(Code::RDU2009, where, "{} chips were asked for; target '{}' has {}", plan.chips, target.name,
+              target.chips);
+    return out;
+  }
+  if (already_sharded(program)) {
+    out.error(Code::RDU4117, where, "'{}' is sharded already, over {} chips; it cannot be sharded again over {}", where,
+              program.header.plan.chips, plan.chips);
+    return out;
+  }
+  if (!program.header.numerics.partials_in_accumulator_type) {
+    out.error(Code::RDU4116, where, "partial sums cross in the accumulator's type; another is not supported yet");
+    return out;
+  }
+  check_shardable(program, out);
+  if (out.has_errors()) return out;
+
+  Result<Cuts> cuts = cut(*program.operators, plan, target.native_tile, target.chips, where);
+  if (!cuts.ok()) return cuts.diagnostics();
+  const bool crosses = std::any_of(cuts->operators.begin(), cuts->operators.end(),
+                                   [](const OperatorCut& c) { return c.joined_by.has_value(); });
+  if (crosses && target.crossing.empty()) {
+    out.error(Code::RDU4106, where,
+              "the chips' results have to be joined, and target '{}' has no hand-off between chips", target.name)
+        .suggest(
+            "a target provides token, semaphore or barrier; a column-sharded program that joins nothing needs none");
+    return out;
+  }
+
+  Result<SpatialProgram> slice = lower_again(first_slice(program, *cuts, target.native_tile), target);
+  if (!slice.ok()) return slice;
+  inherit_engines(*slice, program);
+  SpatialProgram sharded = spread(*slice, program, *cuts, target.native_tile);
+  sharded.header.name += "_tp" + std::to_string(plan.chips);
+  sharded.header.plan = plan;
+  sharded.trees = trees_of(sharded, *slice, *cuts);
+  Joiner(sharded, *cuts).join();
+  return {std::move(sharded), slice.diagnostics()};
+}
+
+}  // namespace rdusim

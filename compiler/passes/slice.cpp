@@ -1,0 +1,222 @@
+#include "compiler/passes/slice.h"
+
+#include <algorithm>
+#include <string>
+
+#include "compiler/passes/extents.h"
+#include "compiler/workload/fill_reader.h"
+
+namespace rdusim {
+namespace {
+
+std::int64_t split_extent(const OperatorGraph& graph, const Operator& op, ShardKind kind) {
+  return kind == ShardKind::row ? graph.operand(op.in[0]).shape[1] : graph.operand(op.in[1]).shape[1];
+}
+
+bool divides(std::int64_t extent, std::uint32_t chips) {
+  return extent % std::int64_t{chips} == 0;
+}
+bool whole_tiles(std::int64_t extent, std::uint32_t chips, std::uint32_t tile) {
+  return divides(extent, chips) && extent / std::int64_t{chips} % std::int64_t{tile} == 0;
+}
+
+// The axis along which an operator that is cut that way wants operand 0 or 1, or has its result (operand 2).
+std::optional<std::uint32_t> wanted_axis(ShardKind kind, std::size_t operand) {
+  if (kind == ShardKind::row) {
+    if (operand == 2) return std::nullopt;
+    return operand == 0 ? 1u : 0u;
+  }
+  if (operand == 0) return std::nullopt;
+  return 1u;
+}
+
+std::optional<OperatorId> writer_of(const OperatorGraph& graph, OperandId operand) {
+  for (const Operator& op : graph.operators)
+    if (op.out == operand) return op.id;
+  return std::nullopt;
+}
+
+// Which way each operator is cut.
+std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile) {
+  std::vector<ShardKind> kinds(graph.operators.size(), plan.kind);
+  if (plan.kind != ShardKind::none) return kinds;
+  const auto fits = [&](const Operator& op, ShardKind kind) {
+    return whole_tiles(split_extent(graph, op, kind), plan.chips, tile);
+  };
+  for (const Operator& op : graph.operators) {
+    const std::optional<OperatorId> before = writer_of(graph, op.in[0]);
+    const bool after_column = before && kinds[before->value] == ShardKind::column;
+    const bool before_row = std::any_of(graph.operators.begin(), graph.operators.end(),
+                                        [&](const Operator& next) { return next.in[0] == op.out; });
+    ShardKind& kind = kinds[op.id.value];
+    if (after_column && fits(op, ShardKind::row))
+      kind = ShardKind::row;
+    else if (before_row && fits(op, ShardKind::column))
+      kind = ShardKind::column;
+    else
+      kind = !fits(op, ShardKind::row) && fits(op, ShardKind::column) ? ShardKind::column : ShardKind::row;
+  }
+  return kinds;
+}
+
+// "1, 2 or 4 chips divide"; "only 1 chip divides".
+std::string chips_that_divide(std::int64_t extent, std::uint32_t tile, std::uint32_t most_chips) {
+  std::vector<std::uint32_t> good;
+  for (std::uint32_t n = 1; n <= most_chips; ++n)
+    if (n == 1 || whole_tiles(extent, n, tile)) good.push_back(n);
+  if (good.size() == 1) return "of 1 to " + std::to_string(most_chips) + " chips, only 1 divides";
+  std::string list;
+  for (std::size_t i = 0; i < good.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == good.size() ? " or " : ", ") + std::to_string(good[i]);
+  return list + " chips divide";
+}
+
+// Part of the extent that padding to whole tiles on every chip would add, in percent with one decimal.
+std::string padding_percent(std::int64_t extent, std::int64_t padded) {
+  const std::uint64_t added = static_cast<std::uint64_t>(padded - extent), whole = static_cast<std::uint64_t>(extent);
+  const std::uint64_t tenths = added / whole * 1000 + (added % whole * 2000 + whole) / (2 * whole);
+  if (tenths == 0) return "less than 0.1 %";
+  return fmt::format("{}.{} %", tenths / 10, tenths % 10);
+}
+
+class Cutter {
+ public:
+  Cutter(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile, std::uint32_t most_chips,
+         const std::string& where)
+      : graph_(graph),
+        plan_(plan),
+        tile_(tile),
+        most_chips_(most_chips),
+        where_(where),
+        kinds_(choose_kinds(graph, plan, tile)) {}
+
+  Result<Cuts> cut() {
+    for (const Operator& op : graph_.operators) check_extent(op);
+    if (out_.has_errors()) return out_;
+    Cuts cuts;
+    cuts.chips = plan_.chips;
+    for (const Operator& op : graph_.operators) cuts.operators.push_back({kinds_[op.id.value], joined_by(op)});
+    for (const Operand& o : graph_.operands) cuts.operands.push_back(operand_cut(o, cuts));
+    for (const Operand& o : graph_.operands) {
+      if (!cuts.operands[o.id.value].axis) continue;
+      const std::string why = why_not_sliceable(o.fill, o.shape);
+      if (!why.empty())
+        out_.error(Code::RDU4105, o.where.empty() ? where_ : o.where, "'{}' cannot be sliced over {} chips: {}", o.name,
+                   plan_.chips, why);
+    }
+    if (out_.has_errors()) return out_;
+    return cuts;
+  }
+
+ private:
+  void check_extent(const Operator& op) {
+    const ShardKind kind = kinds_[op.id.value];
+    const std::int64_t extent = split_extent(graph_, op, kind), chips = plan_.chips, tile = tile_;
+    if (whole_tiles(extent, plan_.chips, tile_)) return;
+    const std::string_view axis = kind == ShardKind::row ? "contraction" : "output column";
+    const std::string& where = op.where.empty() ? where_ : op.where;
+    Diagnostic* d = nullptr;
+    if (plan_.uneven || plan_.pad)
+      d = &out_.error(
+          Code::RDU4116, where,
+          "the {} axis of '{}' is {} long, which is not whole tiles of {} for each of {} chips, and this version "
+          "does not do what {} asks for",
+          axis, op.name, extent, tile, chips, plan_.pad ? "--pad" : "--uneven");
+    else if (!divides(extent, plan_.chips))
+      d = &out_.error(Code::RDU4102, where, "the {} axis of '{}' is {} long; {} chips do not divide it", axis, op.name,
+                      extent, chips);
+    else
+      d = &out_.error(Code::RDU4103, where,
+                      "the {} axis of '{}' is {} long; a slice for each of {} chips is {}, not whole tiles of {}", axis,
+                      op.name, extent, chips, extent / chips, tile);
+    const std::int64_t step = chips * tile;
+    const std::int64_t padded = (extent / step + 1) * step;
+    d->suggest(
+        "{} it into whole tiles of {}; padded to {} it would be {} longer, but padding and uneven slices are not in "
+        "this version",
+        chips_that_divide(extent, tile_, most_chips_), tile, padded, padding_percent(extent, padded));
+    const ShardKind other = kind == ShardKind::row ? ShardKind::column : ShardKind::row;
+    if (whole_tiles(split_extent(graph_, op, other), plan_.chips, tile_))
+      d->suggest("--shard {} splits its {} axis, {} long, into whole tiles", other == ShardKind::row ? "row" : "column",
+                 other == ShardKind::row ? "contraction" : "output column", split_extent(graph_, op, other));
+  }
+
+  // Calls f(operator, 0 or 1) for every use of the operand.
+  template <class F>
+  void for_each_use(OperandId operand, F&& f) const {
+    for (const Operator& op : graph_.operators)
+      for (std::size_t i = 0; i < op.in.size(); ++i)
+        if (op.in[i] == operand) f(op, i);
+  }
+
+  std::optional<CollectiveKind> joined_by(const Operator& op) const {
+    bool read = false, others_columns = false;
+    for_each_use(op.out, [&](const Operator& user, std::size_t i) {
+      read = true;
+      if (wanted_axis(kinds_[user.id.value], i) != std::optional<std::uint32_t>(1)) others_columns = true;
+    });
+    if (kinds_[op.id.value] == ShardKind::column)
+      return others_columns ? std::optional(CollectiveKind::all_gather) : std::nullopt;
+    // A result that is read again is wanted on every chip, whatever the plan says of results that are only stored.
+    return !read && plan_.collective == CollectiveKind::reduce ? CollectiveKind::reduce : CollectiveKind::all_reduce;
+  }
+
+  OperandCut operand_cut(const Operand& operand, const Cuts& cuts) const {
+    if (const auto writer = writer_of(graph_, operand.id)) {
+      const OperatorCut& op = cuts.operators[writer->value];
+      if (op.joined_by) return {std::nullopt, op.joined_by == CollectiveKind::reduce};
+      return {wanted_axis(op.kind, 2), false};
+    }
+    std::optional<OperandCut> agreed;
+    bool disagree = false;
+    for_each_use(operand.id, [&](const Operator& user, std::size_t i) {
+      const OperandCut wanted{wanted_axis(kinds_[user.id.value], i), false};
+      if (!agreed) agreed = wanted;
+      disagree = disagree || *agreed != wanted;
+    });
+    return disagree || !agreed ? OperandCut{} : *agreed;
+  }
+
+  const OperatorGraph& graph_;
+  const ShardPlan& plan_;
+  std::uint32_t tile_, most_chips_;
+  const std::string& where_;
+  std::vector<ShardKind> kinds_;
+  Diagnostics out_;
+};
+
+}  // namespace
+
+Result<Cuts> cut(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile, std::uint32_t most_chips,
+                 const std::string& where) {
+  return Cutter(graph, plan, tile, most_chips, where).cut();
+}
+
+std::int64_t slice_offset(std::int64_t extent, std::uint32_t chips, ChipId chip) {
+  return extent / std::int64_t{chips} * std::int64_t{chip.value};
+}
+
+Tensor slice_of(const Tensor& whole, const OperandCut& cut, std::uint32_t chips, ChipId chip, std::uint32_t tile) {
+  Tensor t = whole;
+  t.chip = chip;
+  t.replicas = cut.axis || cut.on_first_only ? 1 : chips;
+  if (cut.axis) {
+    t.shape[*cut.axis] = whole.shape[*cut.axis] / std::int64_t{chips};
+    t.offset[*cut.axis] = whole.offset[*cut.axis] + slice_offset(whole.shape[*cut.axis], chips, chip);
+    t.tiles = tile_grid(t.shape, tile);
+  }
+  return t;
+}
+
+Work slice_of(const Work& whole, const OperatorCut& cut, std::uint32_t chips, ChipId chip) {
+  Work w = whole;
+  w.chip = chip;
+  w.plan.reset();
+  std::int64_t& extent = cut.kind == ShardKind::row ? w.k : w.n;
+  std::int64_t& offset = cut.kind == ShardKind::row ? w.offset_k : w.offset_n;
+  offset += slice_offset(extent, chips, chip);
+  extent /= std::int64_t{chips};
+  return w;
+}
+
+}  // namespace rdusim

@@ -1,0 +1,59 @@
+// Which part of every operand each chip holds, and which part of every operator it computes, under a shard plan.
+//
+//   row       C(m x n) = sum over chips c of A[:, kc] B[kc, :]: every chip has a full-shape partial sum, which a
+//   reduction joins column    C[:, nc] = A B[:, nc]: every chip owns columns; an all-gather joins them where a reader
+//   needs others
+//
+// A row-parallel operator that reads a column-parallel one's result needs just the columns that its own chip computed:
+// the pair costs one all-reduce, after the second. Where the readers of an operand want different parts of it, every
+// chip holds it whole and reads its part.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "compiler/ir/program.h"
+#include "compiler/support/result.h"
+
+namespace rdusim {
+
+// One operand, over all chips.
+struct OperandCut {
+  std::optional<std::uint32_t> axis;  // cut in `chips` equal slices along it, chip c has slice c; none: whole
+  bool on_first_only = false;         // a result that is reduced to chip 0, which alone has it
+  friend bool operator==(const OperandCut&, const OperandCut&) = default;
+};
+
+// One operator, over all chips.
+struct OperatorCut {
+  ShardKind kind = ShardKind::row;
+  std::optional<CollectiveKind> joined_by;  // row: reduce or all_reduce; column: all_gather where a reader needs it
+  friend bool operator==(const OperatorCut&, const OperatorCut&) = default;
+};
+
+struct Cuts {
+  std::uint32_t chips = 1;
+  std::vector<OperandCut> operands;    // by operand id
+  std::vector<OperatorCut> operators;  // by operator id
+  friend bool operator==(const Cuts&, const Cuts&) = default;
+};
+
+// plan.kind row or column: every operator that way. none: what fits the workload: pairs of column and row where one
+// operator reads the other's result, else row where the contraction divides, else column.
+// Requires operators that are matmuls of rank 2 whose shapes agree; plan.chips >= 2.
+// Refuses, all faults found: RDU4102, RDU4103, RDU4105, RDU4116. `where` names what has no place of its own;
+// `most_chips` is the target's.
+Result<Cuts> cut(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile, std::uint32_t most_chips,
+                 const std::string& where);
+
+// Slice c of an extent that divides.
+std::int64_t slice_offset(std::int64_t extent, std::uint32_t chips, ChipId chip);
+
+// Chip `chip`'s slice of `whole`, a tensor that one chip holds whole: shape, tiles, offset, chip, replicas.
+Tensor slice_of(const Tensor& whole, const OperandCut& cut, std::uint32_t chips, ChipId chip, std::uint32_t tile);
+
+// Chip `chip`'s share of `whole`, the work of one chip; without its block plan.
+Work slice_of(const Work& whole, const OperatorCut& cut, std::uint32_t chips, ChipId chip);
+
+}  // namespace rdusim
