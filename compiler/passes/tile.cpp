@@ -1,12 +1,13 @@
 // How a matmul is cut. A plan is scored by what the target's numbers say of it:
 //
 //   compute   firings of one site x whole tiles' multiply-accumulates / rate
-//   memory    bytes read and written / what HBM sustains: a once per round along n, b once per round along m
+//   memory    bytes read and written / what HBM gives pages of this size (each opens rows of its own): a once per round
+//             along n, b once per round along m
 //   ingest    bytes that one site takes in / the width of its network port
 //   fill      first pages of all sites through HBM, then one page's journey; drain: the last firing, the fold, the
 //   store
 //
-// and the time is launch + fill + max(compute, memory, ingest) + drain. Among plans within 2 % of the best the one with
+// and the time is launch + fill + max(compute, memory, ingest) + drain. Among plans within 5 % of the best the one with
 // the fewest page hand-offs wins (pages are what a simulation costs, and what control costs in the machine), then the
 // one with fewer sites. Splitting the contraction costs fold stages, ports and buffers, so it has to earn 15 %.
 #include <algorithm>
@@ -73,10 +74,12 @@ class Scorer {
     const double compute = rounds * double(p.k_pages) * firing;
 
     const double hbm = to_double(t_.hbm.sustainable_bytes_per_cycle());
-    const double a_all = double(w_.m) * double(w_.k) * bytes_of(operand_) * double(p.rounds_n);
-    const double b_all = double(w_.k) * double(w_.n) * bytes_of(operand_) * double(p.rounds_m);
     const double c_all = double(w_.m) * double(w_.n) * bytes_of(result_);
-    const double memory = (a_all + b_all + c_all) / hbm;
+    const double a_pages = double(p.sites_m * p.sites_k) * rounds * double(p.k_pages);
+    const double b_pages = double(p.sites_n * p.sites_k) * rounds * double(p.k_pages);
+    const double c_pages = sites / double(p.sites_k) * rounds;
+    const double memory = a_pages * page_cycles(a_bytes(p)) + b_pages * page_cycles(b_bytes(p)) +
+                          c_pages * page_cycles(out_bytes(p, result_));
 
     const double port = to_double(t_.network.link_bytes_per_cycle);
     const double ingest = rounds * double(p.k_pages) * double(a_bytes(p) + b_bytes(p)) / port;
@@ -112,10 +115,33 @@ class Scorer {
   }
 
  private:
+  // Cycles that a page keeps the memory as a whole busy: its bytes at the peak, and a row opened for each row's worth
+  // (or less) that falls to a channel, while refresh takes its share.
+  double page_cycles(Bytes bytes) const {
+    const MemoryParameters& m = t_.hbm;
+    const std::uint64_t touched = std::clamp<std::uint64_t>(ceil_div(bytes, m.interleave_bytes), 1, m.channels);
+    const double rows = double(touched * std::max<std::uint64_t>(1, ceil_div(bytes, touched * m.row_bytes)));
+    const double refresh =
+        m.refresh_interval_cycles == 0 ? 0.0 : double(m.refresh_cycles) / double(m.refresh_interval_cycles);
+    return (double(bytes) / to_double(m.peak_bytes_per_cycle()) + rows * double(m.row_miss_cycles) / m.channels) /
+           (1.0 - refresh);
+  }
+
   const Work& w_;
   DType operand_, result_;
   const Target& t_;
 };
+
+// Slices of a contraction that one site can fold: each takes a landing buffer there (a quarter of the site's is left
+// for the operands and for collectives), and a semaphore where crossings have them (two are left for a collective's
+// ring).
+std::uint64_t most_split(const Target& t) {
+  if (t.crossing.empty()) return 1;
+  std::uint64_t most = std::max(1u, t.site.buffers / 4);
+  if (t.crossing.front() == CrossingHandshake::semaphore)
+    most = std::min<std::uint64_t>(most, t.site.semaphores > 2 ? t.site.semaphores - 1 : 1);
+  return most;
+}
 
 // Calls f for every plan that fits the sites of one chip.
 template <class F>
@@ -142,7 +168,7 @@ void for_each_plan(const Work& w, const SchedulePin& pin, const Target& t, const
         const std::uint64_t pages = ceil_div(kt, page);
         BlockPlan p{m.block, n.block, page, m.sites, n.sites, 1, m.rounds, n.rounds, pages};
         if (!pin.page_k && page > 1 && std::max(scorer.a_bytes(p), scorer.b_bytes(p)) > most_page_bytes) break;
-        for (std::uint64_t split = 1; split <= std::min<std::uint64_t>(pages, 64); ++split) {
+        for (std::uint64_t split = 1; split <= std::min(pages, most_split(t)); ++split) {
           if (pages % split != 0 || m.sites * n.sites * split > most_sites) continue;
           if (pin.unroll_k && *pin.unroll_k != split) continue;
           p.sites_k = split;
@@ -163,7 +189,7 @@ std::optional<BlockPlan> best_plan(const Work& w, const SchedulePin& pin, DType 
     best = std::min(best, scorer.score(p).cycles);
   });
   const bool split = best_split < 0.85 * best_whole;
-  const double limit = 1.02 * (split ? best_split : best_whole);
+  const double limit = 1.05 * (split ? best_split : best_whole);
   std::optional<BlockPlan> chosen;
   std::tuple<std::uint64_t, std::uint64_t, double> chosen_key;
   for_each_plan(w, pin, t, scorer, [&](const BlockPlan& p) {
