@@ -7,9 +7,10 @@
 //   fill      first pages of all sites through HBM, then one page's journey; drain: the last firing, the fold, the
 //   store
 //
-// and the time is launch + fill + max(compute, memory, ingest) + drain. Among plans within 5 % of the best the one with
+// and the time is fill + max(compute, memory, ingest) + drain. Among plans within 5 % of the best the one with
 // the fewest page hand-offs wins (pages are what a simulation costs, and what control costs in the machine), then the
-// one with fewer sites. Splitting the contraction costs fold stages, ports and buffers, so it has to earn 15 %.
+// one with fewer sites. Splitting the contraction costs fold stages, ports and buffers, so it has to earn 15 % of the
+// whole, launch included.
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -95,10 +96,9 @@ class Scorer {
                             : 0.0;
     const double last_store = sites / double(p.sites_k) * double(out_bytes(p, result_)) / hbm;
     const double drain = firing + fold + std::min(last_store, c_all / hbm);
-    const double launch = double(t_.host.section_launch_cycles + t_.host.argument_load_cycles);
 
     Score s;
-    s.cycles = launch + fill + std::max({compute, memory, ingest}) + drain;
+    s.cycles = fill + std::max({compute, memory, ingest}) + drain;
     s.handoffs = static_cast<std::uint64_t>(sites * rounds * (2.0 * double(p.k_pages) + 1.0));
     s.sites = p.sites_m * p.sites_n * p.sites_k;
     return s;
@@ -188,7 +188,8 @@ std::optional<BlockPlan> best_plan(const Work& w, const SchedulePin& pin, DType 
     double& best = p.sites_k == 1 ? best_whole : best_split;
     best = std::min(best, scorer.score(p).cycles);
   });
-  const bool split = best_split < 0.85 * best_whole;
+  const double launch = double(t.host.section_launch_cycles + t.host.argument_load_cycles);
+  const bool split = launch + best_split < 0.85 * (launch + best_whole);
   const double limit = 1.05 * (split ? best_split : best_whole);
   std::optional<BlockPlan> chosen;
   std::tuple<std::uint64_t, std::uint64_t, double> chosen_key;
