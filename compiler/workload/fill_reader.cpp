@@ -1,0 +1,275 @@
+#include "compiler/workload/fill_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "compiler/support/units.h"
+#include "compiler/workload/data_file.h"
+#include "compiler/workload/float_bits.h"
+#include "compiler/workload/operator_graph.h"
+#include "compiler/workload/shape_text.h"
+
+namespace rdusim {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "elements are written as the host keeps them");
+__extension__ using Wide = unsigned __int128;
+
+Diagnostics failure(Code code, const std::string& message) {
+  Diagnostics out;
+  out.error(code, "", "{}", message);
+  return out;
+}
+
+// One element of the dtype; false where the value is beyond it.
+bool put(std::int64_t value, DType dtype, std::byte* at) {
+  if (is_integer(dtype)) {
+    if (!integer_range(dtype).holds(value)) return false;
+    std::memcpy(at, &value, bytes_of(dtype));
+    return true;
+  }
+  const auto code = round_to_float(static_cast<double>(value), float_format(dtype));
+  if (code) std::memcpy(at, &*code, bytes_of(dtype));
+  return code.has_value();
+}
+bool put(double value, DType dtype, std::byte* at) {
+  const auto code = round_to_float(value, float_format(dtype));
+  if (code) std::memcpy(at, &*code, bytes_of(dtype));
+  return code.has_value();
+}
+
+// A slice as runs of elements that follow each other in the whole tensor: calls run(p, at, length) with the first
+// element's index in the whole and in the slice. Stops at the first false.
+class SliceRuns {
+ public:
+  SliceRuns(const std::vector<std::int64_t>& whole, const std::vector<std::int64_t>& offset,
+            const std::vector<std::int64_t>& shape)
+      : whole_(whole), offset_(offset), shape_(shape) {
+    // The innermost axes that the slice takes whole, and the next one, make one run.
+    outer_ = shape.size();
+    while (outer_ > 0) {
+      --outer_;
+      length_ *= shape[outer_];
+      if (shape[outer_] != whole[outer_]) break;
+    }
+  }
+
+  template <class Run>
+  bool for_each(Run run) const {
+    std::vector<std::int64_t> index(outer_, 0);
+    for (std::int64_t at = 0;; at += length_) {
+      std::int64_t p = 0;
+      for (std::size_t axis = 0; axis < whole_.size(); ++axis) {
+        p = p * whole_[axis] + offset_[axis] + (axis < outer_ ? index[axis] : 0);
+      }
+      if (!run(p, at, length_)) return false;
+      std::size_t axis = outer_;
+      for (;;) {
+        if (axis == 0) return true;
+        --axis;
+        if (++index[axis] < shape_[axis]) break;
+        index[axis] = 0;
+      }
+    }
+  }
+
+ private:
+  const std::vector<std::int64_t>& whole_;
+  const std::vector<std::int64_t>& offset_;
+  const std::vector<std::int64_t>& shape_;
+  std::size_t outer_ = 0;  // axes outside of a run
+  std::int64_t length_ = 1;
+};
+
+// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014): output number p,
+// counted from 0, of the generator started at `seed`. Its state is a counter, so any output can be had by itself.
+std::uint64_t split_mix_64(std::uint64_t seed, std::uint64_t p) {
+  std::uint64_t z = seed + (p + 1) * 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31U);
+}
+
+struct SliceWriter {
+  DType dtype;
+  const SliceRuns& runs;
+  std::span<std::byte> out;
+  const std::string& folder;
+  std::size_t size = bytes_of(dtype);
+  Diagnostics fault = {};
+
+  std::byte* at(std::int64_t element) const { return out.data() + static_cast<std::size_t>(element) * size; }
+
+  bool beyond() {
+    fault = failure(Code::RDU1022, fmt::format("a value of the fill is beyond {}", name_of(dtype)));
+    return false;
+  }
+
+  template <class ValueAt>  // value_at(p): int64 or double
+  bool each(ValueAt value_at) {
+    return runs.for_each([&](std::int64_t p, std::int64_t first, std::int64_t length) {
+      for (std::int64_t i = 0; i < length; ++i) {
+        if (!put(value_at(p + i), dtype, at(first + i))) return beyond();
+      }
+      return true;
+    });
+  }
+
+  bool operator()(const ZeroFill&) {
+    std::fill(out.begin(), out.end(), std::byte{0});
+    return true;
+  }
+
+  bool operator()(const ConstantFill& fill) {
+    if (out.empty()) return true;
+    const bool fits = is_integer(dtype) ? put(fill.integer, dtype, out.data()) : put(fill.value, dtype, out.data());
+    if (!fits) return beyond();
+    for (std::size_t done = size; done < out.size(); done *= 2) {
+      std::memcpy(out.data() + done, out.data(), std::min(done, out.size() - done));
+    }
+    return true;
+  }
+
+  bool operator()(const PatternFill& fill) {
+    if (fill.modulus < 1) return beyond();
+    constexpr std::int64_t table_elements = 4096;
+    const std::int64_t elements = static_cast<std::int64_t>(out.size() / size);
+    const auto value = [&](std::int64_t phase) { return checked_add(phase, -fill.shift); };
+    if (fill.shift == std::numeric_limits<std::int64_t>::min()) return beyond();
+    if (fill.modulus > table_elements || elements < fill.modulus) {
+      return runs.for_each([&](std::int64_t p, std::int64_t first, std::int64_t length) {
+        std::int64_t phase = p % fill.modulus;
+        for (std::int64_t i = 0; i < length; ++i) {
+          const auto v = value(phase);
+          if (!v || !put(*v, dtype, at(first + i))) return beyond();
+          if (++phase == fill.modulus) phase = 0;
+        }
+        return true;
+      });
+    }
+    // Whole periods, encoded once; runs are copied from them.
+    const std::int64_t periods = std::max<std::int64_t>(1, table_elements / fill.modulus);
+    const std::size_t period_bytes = static_cast<std::size_t>(fill.modulus) * size;
+    std::vector<std::byte> table(static_cast<std::size_t>(periods) * period_bytes);
+    for (std::int64_t phase = 0; phase < fill.modulus; ++phase) {
+      const auto v = value(phase);
+      if (!v || !put(*v, dtype, table.data() + static_cast<std::size_t>(phase) * size)) return beyond();
+    }
+    for (std::size_t done = period_bytes; done < table.size(); done += period_bytes) {
+      std::memcpy(table.data() + done, table.data(), period_bytes);
+    }
+    return runs.for_each([&](std::int64_t p, std::int64_t first, std::int64_t length) {
+      auto from = static_cast<std::size_t>(p % fill.modulus) * size;
+      std::byte* to = at(first);
+      for (auto left = static_cast<std::size_t>(length) * size; left != 0;) {
+        const std::size_t part = std::min(left, table.size() - from);
+        std::memcpy(to, table.data() + from, part);
+        to += part;
+        left -= part;
+        from = 0;
+      }
+      return true;
+    });
+  }
+
+  bool operator()(const ValuesFill& fill) {
+    if (is_integer(dtype)) return each([&](std::int64_t p) { return fill.integers[static_cast<std::size_t>(p)]; });
+    return each([&](std::int64_t p) { return fill.floats[static_cast<std::size_t>(p)]; });
+  }
+
+  bool operator()(const RandomFill& fill) {
+    if (!(fill.low <= fill.high)) return beyond();
+    if (is_integer(dtype)) {
+      constexpr double exact = 9007199254740992.0;  // 2^53
+      if (fill.low < -exact || fill.high > exact) return beyond();
+      const auto low = static_cast<std::int64_t>(fill.low);
+      const auto values = static_cast<std::uint64_t>(static_cast<std::int64_t>(fill.high) - low) + 1;
+      return each([&](std::int64_t p) {
+        const Wide scaled = Wide{split_mix_64(fill.seed, static_cast<std::uint64_t>(p))} * values;
+        return low + static_cast<std::int64_t>(static_cast<std::uint64_t>(scaled >> 64U));
+      });
+    }
+    const double width = fill.high - fill.low;
+    return each([&](std::int64_t p) {
+      const double unit = static_cast<double>(split_mix_64(fill.seed, static_cast<std::uint64_t>(p)) >> 11U) * 0x1p-53;
+      return std::min(fill.low + unit * width, fill.high);
+    });
+  }
+
+  bool operator()(const WholeTensorRandomFill&) {
+    fault = failure(Code::RDU4105, "a vendor's whole-tensor random fill can be neither sliced nor computed here");
+    return false;
+  }
+
+  bool operator()(const FileFill& fill) {
+    const auto file = open_unchanged(fill, folder);
+    if (!file) {
+      fault = file.diagnostics();
+      return false;
+    }
+    return runs.for_each([&](std::int64_t p, std::int64_t first, std::int64_t length) {
+      const auto offset = checked_multiply(p, static_cast<std::int64_t>(size));
+      const auto bytes = static_cast<std::size_t>(length) * size;
+      const std::uint64_t from = fill.data_offset + static_cast<std::uint64_t>(offset.value_or(0));
+      if (offset && from >= fill.data_offset && file->read(from, {at(first), bytes})) return true;
+      fault = failure(Code::RDU1001, fmt::format("'{}' cannot be read at byte {}", fill.path, from));
+      return false;
+    });
+  }
+
+  bool operator()(const ExternalFill&) {
+    fault = failure(Code::RDU6002, "an external tensor has no elements until the run is given them");
+    return false;
+  }
+};
+
+}  // namespace
+
+std::string why_not_sliceable(const Fill& fill, const std::vector<std::int64_t>& whole) {
+  if (std::holds_alternative<WholeTensorRandomFill>(fill)) {
+    return "a whole-tensor random fill gives each element a value that depends on the whole shape";
+  }
+  if (const auto* values = std::get_if<ValuesFill>(&fill)) {
+    const std::size_t given = std::max(values->integers.size(), values->floats.size());
+    const auto count = element_count(whole);
+    if (!count || given != static_cast<std::uint64_t>(*count)) {
+      return fmt::format("the fill lists {} values for a tensor of {}", given, shape_text(whole));
+    }
+  }
+  return {};
+}
+
+Result<bool> read_fill(const Fill& fill, DType dtype, const std::vector<std::int64_t>& whole,
+                       const std::vector<std::int64_t>& offset, const std::vector<std::int64_t>& shape,
+                       const std::string& folder, std::span<std::byte> out) {
+  bool inside = offset.size() == whole.size() && shape.size() == whole.size() && element_count(whole).has_value();
+  std::size_t elements = 1;
+  for (std::size_t axis = 0; inside && axis < whole.size(); ++axis) {
+    inside = offset[axis] >= 0 && shape[axis] >= 1 && shape[axis] <= whole[axis] &&
+             offset[axis] <= whole[axis] - shape[axis];
+    elements *= static_cast<std::size_t>(shape[axis]);
+  }
+  if (!inside || out.size() != elements * bytes_of(dtype)) {
+    return failure(Code::RDU4105,
+                   fmt::format("a slice of {} at {} does not lie in a tensor of {}, or {} bytes are not its "
+                               "size",
+                               shape_text(shape), shape_text(offset), shape_text(whole), out.size()));
+  }
+  if (const std::string why = why_not_sliceable(fill, whole); !why.empty()) return failure(Code::RDU4105, why);
+  if (const auto* values = std::get_if<ValuesFill>(&fill);
+      values != nullptr && (is_integer(dtype) ? values->integers.empty() : values->floats.empty())) {
+    return failure(Code::RDU4105, fmt::format("the fill lists no values of {}'s kind", name_of(dtype)));
+  }
+  const SliceRuns runs(whole, offset, shape);
+  SliceWriter writer{dtype, runs, out, folder};
+  if (!std::visit(std::ref(writer), fill)) return writer.fault;
+  return true;
+}
+
+}  // namespace rdusim

@@ -1,0 +1,20 @@
+// The rules that a fill keeps to, given the tensor that it fills.
+#pragma once
+
+#include <string>
+
+#include "compiler/support/diagnostics.h"
+#include "compiler/workload/operator_graph.h"
+
+namespace rdusim {
+
+// RDU1022 fill-mismatch: every value fits the dtype (integers exactly; floats after rounding to nearest even), a list
+// has as many values as the tensor, a range is a range, a file's part lies in the file. Requires a shape whose count
+// fits.
+void check_fill(const Operand& operand, const std::string& where, Diagnostics& out);
+
+// RDU1023 pattern-hides-swaps: a warning where a pattern makes rows equal, or two shards of a split over 2 to 16 chips
+// along any axis that the number of chips divides, or the tensor a whole number of periods.
+void check_pattern(const Operand& operand, const std::string& where, Diagnostics& out);
+
+}  // namespace rdusim

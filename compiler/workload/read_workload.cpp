@@ -1,0 +1,807 @@
+#include "compiler/workload/read_workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include "compiler/support/file.h"
+#include "compiler/support/utf8.h"
+#include "compiler/workload/data_file.h"
+#include "compiler/workload/fill_rules.h"
+#include "compiler/workload/float_bits.h"
+#include "compiler/workload/graph_rules.h"
+#include "compiler/workload/npy.h"
+#include "compiler/workload/safetensors.h"
+
+namespace rdusim {
+namespace {
+
+// What TOML makes of a list of numbers takes about a hundred bytes a number; larger operands belong into .npy files.
+constexpr std::uint64_t workload_limit = std::uint64_t{4} << 20;
+
+constexpr std::int64_t exact_integers = std::int64_t{1} << 53;  // beyond it a double skips integers
+
+struct Position {
+  std::uint32_t line = 1;
+  std::uint32_t column = 1;
+  friend auto operator<=>(const Position&, const Position&) = default;
+};
+
+Position position_of(const toml::source_region& source) {
+  return {source.begin.line, source.begin.column};
+}
+Position position_of(const toml::node& node) {
+  return position_of(node.source());
+}
+Position position_of(const toml::key& key) {
+  return position_of(key.source());
+}
+
+std::string_view type_name(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "an integer";
+    case toml::node_type::floating_point:
+      return "a number with a point";
+    case toml::node_type::boolean:
+      return "a boolean";
+    default:
+      return "a date or time";
+  }
+}
+
+// Members in the order of the file: toml++ iterates in the order of names.
+struct Member {
+  std::string_view name;
+  Position at;
+  const toml::node* value;
+};
+std::vector<Member> members(const toml::table& table) {
+  std::vector<Member> out;
+  for (const auto& [key, value] : table) out.push_back({key.str(), position_of(key), &value});
+  std::stable_sort(out.begin(), out.end(), [](const Member& a, const Member& b) { return a.at < b.at; });
+  return out;
+}
+
+bool printable(std::string_view name) {
+  while (!name.empty()) {
+    const auto point = first_code_point(name);
+    if (!point || point->value < 0x20 || (point->value >= 0x7F && point->value < 0xA0)) return false;
+    name.remove_prefix(point->length);
+  }
+  return true;
+}
+
+// toml++ destroys nested tables by recursion and does not limit how deep dotted keys nest them: a long run of dots
+// overruns the stack. Only a key (or a string that nothing here would take) can have so many without a separator
+// between them.
+std::optional<Position> first_deep_key(std::string_view text) {
+  constexpr std::size_t most_dots = 256;
+  std::size_t dots = 0;
+  Position at;
+  for (const char c : text) {
+    if (c == '.') {
+      if (++dots > most_dots) return at;
+    } else if (std::string_view(",=[]{}#\n").find(c) != std::string_view::npos) {
+      dots = 0;
+    }
+    if (c == '\n') {
+      ++at.line;
+      at.column = 1;
+    } else if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U) {
+      ++at.column;  // code points, as toml++ counts
+    }
+  }
+  return std::nullopt;
+}
+
+class WorkloadReader {
+ public:
+  WorkloadReader(const std::string& where, const std::string& folder) : where_(where), folder_(folder) {}
+
+  Result<OperatorGraph> read(const std::string& text) {
+    if (!is_utf8(text)) {
+      Diagnostics out;
+      out.error(Code::RDU1002, where_, "the file is not UTF-8");
+      return out;
+    }
+    if (const auto deep = first_deep_key(text)) {
+      error(Code::RDU1003, *deep, "a key nests more than 256 tables");
+      return sorted();
+    }
+    const toml::parse_result parsed = toml::parse(std::string_view(text), std::string_view(where_));
+    if (!parsed) {
+      error(Code::RDU1003, position_of(parsed.error().source()), "{}", parsed.error().description());
+      return sorted();
+    }
+    const toml::table& root = parsed.table();
+    const auto meant =
+        unknown_keys(root, "a workload", std::array<std::string_view, 4>{"name", "tensors", "ops", "schedule"});
+    read_name(root, meant);
+    read_tensors(root, meant);
+    read_operators(root, meant);
+    check();
+    read_pins(root);
+    Diagnostics all = sorted();
+    if (all.has_errors()) return all;
+    return {std::move(graph_), std::move(all)};
+  }
+
+ private:
+  // ---- what is said
+
+  std::string place(Position at) const { return fmt::format("{}:{}:{}", where_, at.line, at.column); }
+
+  template <class... Args>
+  Diagnostic& error(Code code, Position at, fmt::format_string<Args...> format, Args&&... args) {
+    return found_
+        .emplace_back(
+            at, Diagnostic{code, Severity::error, place(at), fmt::format(format, std::forward<Args>(args)...), {}, {}})
+        .second;
+  }
+
+  // Says what others found at `at`; whether there was an error among it.
+  bool pass_on(const Diagnostics& diagnostics, Position at) {
+    for (const Diagnostic& d : diagnostics.list()) found_.emplace_back(at, d);
+    return diagnostics.has_errors();
+  }
+
+  Diagnostics sorted() {
+    std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    Diagnostics out;
+    for (auto& [at, d] : found_) out.add(std::move(d));
+    found_.clear();
+    return out;
+  }
+
+  void suggest_nearest(Diagnostic& d, std::string_view name, std::span<const std::string_view> known) {
+    const std::string_view likely = nearest(name, known);
+    if (!likely.empty()) {
+      d.suggest("did you mean '{}'?", likely);
+    } else if (!known.empty() && known.size() <= 12) {
+      d.suggest("known are: {}", fmt::join(known, ", "));
+    }
+  }
+
+  // Names the keys that are none of `known`. Gives those that they were likely meant to be: such a key is not missing.
+  std::vector<std::string_view> unknown_keys(const toml::table& table, std::string_view what,
+                                             std::span<const std::string_view> known) {
+    std::vector<std::string_view> meant;
+    for (const Member& m : members(table)) {
+      if (std::find(known.begin(), known.end(), m.name) != known.end()) continue;
+      suggest_nearest(error(Code::RDU1004, m.at, "{} has no key '{}'", what, m.name), m.name, known);
+      meant.push_back(nearest(m.name, known));
+    }
+    return meant;
+  }
+
+  // The value of a key that has to be there.
+  const toml::node* required(const toml::table& table, std::string_view key, Position at, std::string_view what,
+                             const std::vector<std::string_view>& meant) {
+    const toml::node* node = table.get(key);
+    if (node == nullptr && std::find(meant.begin(), meant.end(), key) == meant.end()) {
+      error(Code::RDU1005, at, "{} has no '{}'", what, key);
+    }
+    return node;
+  }
+
+  // ---- values of one type
+
+  void wrong_type(const toml::node& node, std::string_view what, std::string_view asked) {
+    error(Code::RDU1006, position_of(node), "{} is {}, where {} is asked for", what, type_name(node), asked);
+  }
+
+  const std::string* string_at(const toml::node& node, std::string_view what) {
+    if (const auto* s = node.as_string()) return &s->get();
+    wrong_type(node, what, "a string");
+    return nullptr;
+  }
+  std::optional<std::int64_t> integer_at(const toml::node& node, std::string_view what) {
+    if (const auto* i = node.as_integer()) return i->get();
+    wrong_type(node, what, "an integer");
+    return std::nullopt;
+  }
+  const toml::table* table_at(const toml::node& node, std::string_view what) {
+    if (const auto* t = node.as_table()) return t;
+    wrong_type(node, what, "a table");
+    return nullptr;
+  }
+
+  // One of `known`; RDU1007 otherwise.
+  std::optional<std::size_t> choice_at(const toml::node& node, std::string_view what,
+                                       std::span<const std::string_view> known) {
+    const std::string* s = string_at(node, what);
+    if (s == nullptr) return std::nullopt;
+    const auto found = std::find(known.begin(), known.end(), *s);
+    if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
+    Diagnostic& d =
+        error(Code::RDU1007, position_of(node), "{} is '{}'; it is one of {}", what, *s, fmt::join(known, ", "));
+    if (const std::string_view likely = nearest(*s, known); !likely.empty()) d.suggest("did you mean '{}'?", likely);
+    return std::nullopt;
+  }
+
+  bool good_name(std::string_view name, Position at, std::string_view what) {
+    constexpr std::size_t longest = 255;
+    if (!name.empty() && name.size() <= longest && printable(name)) return true;
+    error(Code::RDU1007, at, "the name of {} is {}", what,
+          name.empty()            ? "empty"
+          : name.size() > longest ? "longer than 255 bytes"
+                                  : "not printable");
+    return false;
+  }
+
+  // ---- name
+
+  void read_name(const toml::table& root, const std::vector<std::string_view>& meant) {
+    const toml::node* node = required(root, "name", {}, "the workload", meant);
+    if (node == nullptr) return;
+    if (const std::string* s = string_at(*node, "'name'")) {
+      if (good_name(*s, position_of(*node), "the workload")) graph_.name = *s;
+    }
+  }
+
+  // ---- tensors
+
+  void read_tensors(const toml::table& root, const std::vector<std::string_view>& meant) {
+    const toml::node* node = required(root, "tensors", {}, "the workload", meant);
+    const toml::table* tensors = node == nullptr ? nullptr : table_at(*node, "'tensors'");
+    if (tensors == nullptr) {
+      complete_ = false;
+      return;
+    }
+    for (const Member& m : members(*tensors)) read_tensor(m);
+  }
+
+  void read_tensor(const Member& member) {
+    Operand operand;
+    operand.id = OperandId{graph_.operands.size()};
+    operand.name = member.name;
+    operand.where = place(member.at);
+    OperandGaps gaps;
+    const std::string what = fmt::format("tensor '{}'", member.name);
+    good_name(member.name, member.at, "a tensor");
+    const toml::table* table = table_at(*member.value, what);
+    if (table == nullptr) {
+      complete_ = false;
+    } else {
+      read_tensor_table(*table, what, member.at, operand, gaps);
+    }
+    gaps.faulty = gaps.faulty || table == nullptr;
+    graph_.operands.push_back(std::move(operand));
+    gaps_.push_back(gaps);
+  }
+
+  void read_tensor_table(const toml::table& table, std::string_view what, Position at, Operand& operand,
+                         OperandGaps& gaps) {
+    const std::size_t start = found_.size();
+    const auto meant = unknown_keys(table, what, std::array<std::string_view, 4>{"role", "shape", "dtype", "fill"});
+    const bool role_known =
+        read_role(table, what, operand) && std::find(meant.begin(), meant.end(), "role") == meant.end();
+    if (!role_known) complete_ = false;  // who has to write it cannot be asked
+    const bool source = operand.role == TensorRole::input || operand.role == TensorRole::weight;
+    const auto given = [&](std::string_view key) {
+      return role_known && source ? required(table, key, at, what, meant) : table.get(key);
+    };
+    const std::size_t before = found_.size();
+    const toml::node* dtype = given("dtype");
+    const toml::node* shape = given("shape");
+    gaps.dtype = dtype == nullptr;
+    gaps.shape = shape == nullptr;
+    if (dtype != nullptr) read_dtype(*dtype, what, operand);
+    if (shape != nullptr) read_shape(*shape, what, operand);
+    const bool typed = dtype != nullptr && shape != nullptr && found_.size() == before;
+
+    gaps.faulty = errors_since(start);  // a faulty fill leaves the operators' rules as they are
+    const std::size_t before_fill = found_.size();
+    const toml::node* fill = given("fill");
+    if (fill == nullptr) {
+      if (found_.size() != before_fill) {
+        found_.back().second.suggest("fill = \"external\" leaves it to the run (--set)");
+      }
+    } else if (source) {
+      read_fill(*fill, what, typed, operand);
+    } else if (role_known) {
+      error(Code::RDU1022, position_of(*fill),
+            "{} has a fill of no use: an operator writes this tensor, whose role is {}", what, name_of(operand.role))
+          .suggest("give the tensor role = \"input\" or \"weight\", or remove the fill");
+    }
+  }
+
+  bool errors_since(std::size_t before) const {
+    return std::any_of(found_.begin() + static_cast<std::ptrdiff_t>(before), found_.end(),
+                       [](const auto& f) { return f.second.severity == Severity::error; });
+  }
+
+  // False where what stands there is no role.
+  bool read_role(const toml::table& table, std::string_view what, Operand& operand) {
+    const toml::node* node = table.get("role");
+    if (node == nullptr) return true;
+    constexpr std::array roles = {TensorRole::input, TensorRole::weight, TensorRole::output, TensorRole::intermediate};
+    std::array<std::string_view, roles.size()> names;
+    std::transform(roles.begin(), roles.end(), names.begin(), [](TensorRole r) { return name_of(r); });
+    const auto i = choice_at(*node, fmt::format("the role of {}", what), names);
+    if (i) operand.role = roles[*i];
+    return i.has_value();
+  }
+
+  void read_dtype(const toml::node& node, std::string_view what, Operand& operand) {
+    std::array<std::string_view, all_dtypes.size()> names;
+    std::transform(all_dtypes.begin(), all_dtypes.end(), names.begin(), [](DType t) { return name_of(t); });
+    if (const auto i = choice_at(node, fmt::format("the dtype of {}", what), names)) operand.dtype = all_dtypes[*i];
+  }
+
+  void read_shape(const toml::node& node, std::string_view what, Operand& operand) {
+    const toml::array* extents = node.as_array();
+    if (extents == nullptr) {
+      wrong_type(node, fmt::format("the shape of {}", what), "an array of extents");
+      return;
+    }
+    for (const toml::node& extent : *extents) {
+      const auto n = integer_at(extent, fmt::format("an extent of {}", what));
+      if (!n) return;
+      operand.shape.push_back(*n);
+    }
+    Diagnostics out;
+    check_shape(operand, place(position_of(node)), out);
+    pass_on(out, position_of(node));
+  }
+
+  // ---- fills
+
+  // `typed`: dtype and shape are sound, so that values and files can be held against them.
+  void read_fill(const toml::node& node, std::string_view what, bool typed, Operand& operand) {
+    const Position here = position_of(node);
+    const std::string fill_what = fmt::format("the fill of {}", what);
+    if (node.is_string()) {
+      if (const auto i = choice_at(node, fill_what, std::array<std::string_view, 2>{"zero", "external"})) {
+        if (*i == 0) operand.fill = ZeroFill{};
+        if (*i == 1) operand.fill = ExternalFill{};
+      }
+      return;
+    }
+    const toml::table* fill = node.as_table();
+    if (fill == nullptr) {
+      wrong_type(node, fill_what, "a string or a table");
+      return;
+    }
+    constexpr std::array<std::string_view, 6> keys = {"constant", "pattern", "values", "random", "file", "tensor"};
+    unknown_keys(*fill, fill_what, keys);
+    std::vector<std::string_view> kinds;
+    for (const std::string_view key : keys) {
+      if (key != "tensor" && fill->contains(key)) kinds.push_back(key);
+    }
+    if (kinds.size() != 1) {
+      // An unknown key has been named already, and is likely the misspelt kind.
+      if (kinds.empty() && fill->size() == (fill->contains("tensor") ? 1U : 0U)) {
+        error(Code::RDU1005, here, "{} has none of: constant, pattern, values, random, file", fill_what);
+      } else if (kinds.size() > 1) {
+        error(Code::RDU1007, here, "{} has several kinds: {}", fill_what, fmt::join(kinds, ", "));
+      }
+      return;
+    }
+    const std::size_t before = found_.size();
+    const std::string_view kind = kinds.front();
+    if (fill->contains("tensor") && kind != "file") {
+      error(Code::RDU1007, position_of(*fill->get("tensor")), "{} names a 'tensor', which only goes with 'file'",
+            fill_what);
+    }
+    const toml::node& value = *fill->get(kind);
+    if (kind == "constant") read_constant(value, fill_what, typed, operand);
+    if (kind == "pattern") read_pattern(value, fill_what, operand);
+    if (kind == "values") read_values(value, fill_what, typed, operand);
+    if (kind == "random") read_random(value, fill_what, operand);
+    if (kind == "file") {
+      read_file_fill(value, fill->get("tensor"), fill_what, typed, operand);
+      return;
+    }
+    if (!typed || found_.size() != before) return;
+    Diagnostics out;
+    check_fill(operand, place(here), out);
+    if (!out.has_errors()) check_pattern(operand, place(here), out);
+    pass_on(out, here);
+  }
+
+  // A number of the operand's kind. Floats are rounded to the dtype here, so that what is printed is what is used; one
+  // that does not fit is left for check_fill to name.
+  bool number_at(const toml::node& node, std::string_view what, DType dtype, std::int64_t& integer, double& real) {
+    const auto* whole = node.as_integer();
+    const auto* point = node.as_floating_point();
+    if (whole == nullptr && point == nullptr) {
+      wrong_type(node, what, "a number");
+      return false;
+    }
+    if (is_integer(dtype)) {
+      if (whole == nullptr) {
+        error(Code::RDU1022, position_of(node), "{} is {}, where {} takes integers", what, point->get(),
+              name_of(dtype));
+        return false;
+      }
+      integer = whole->get();
+      return true;
+    }
+    real = whole != nullptr ? static_cast<double>(whole->get()) : point->get();
+    const auto code = round_to_float(real, float_format(dtype));
+    if (code) real = float_value(*code, float_format(dtype));
+    return true;
+  }
+
+  void read_constant(const toml::node& node, std::string_view what, bool typed, Operand& operand) {
+    ConstantFill out;
+    if (number_at(node, fmt::format("the constant in {}", what), typed ? operand.dtype : DType::fp32, out.integer,
+                  out.value)) {
+      operand.fill = out;
+    }
+  }
+
+  void read_values(const toml::node& node, std::string_view what, bool typed, Operand& operand) {
+    const toml::array* list = node.as_array();
+    if (list == nullptr) {
+      wrong_type(node, fmt::format("'values' in {}", what), "an array of numbers");
+      return;
+    }
+    ValuesFill out;
+    const DType dtype = typed ? operand.dtype : DType::fp32;
+    for (const toml::node& element : *list) {
+      std::int64_t integer = 0;
+      double real = 0;
+      if (!number_at(element, fmt::format("a value in {}", what), dtype, integer, real)) return;
+      if (is_integer(dtype)) {
+        out.integers.push_back(integer);
+      } else {
+        out.floats.push_back(real);
+      }
+    }
+    operand.fill = std::move(out);
+  }
+
+  void read_pattern(const toml::node& node, std::string_view what, Operand& operand) {
+    const toml::table* table = table_at(node, fmt::format("the pattern in {}", what));
+    if (table == nullptr) return;
+    const auto meant = unknown_keys(*table, "a pattern", std::array<std::string_view, 2>{"modulus", "shift"});
+    PatternFill out;
+    if (const toml::node* modulus = required(*table, "modulus", position_of(node), "a pattern", meant)) {
+      if (const auto m = integer_at(*modulus, fmt::format("the modulus in {}", what))) out.modulus = *m;
+      if (out.modulus < 1) {
+        error(Code::RDU1007, position_of(*modulus), "the modulus in {} is {}; it is 1 or more", what, out.modulus);
+      }
+    }
+    if (const toml::node* shift = table->get("shift")) {
+      if (const auto s = integer_at(*shift, fmt::format("the shift in {}", what))) out.shift = *s;
+    }
+    operand.fill = out;
+  }
+
+  void read_random(const toml::node& node, std::string_view what, Operand& operand) {
+    const toml::table* table = table_at(node, fmt::format("'random' in {}", what));
+    if (table == nullptr) return;
+    const auto meant = unknown_keys(*table, "a random fill", std::array<std::string_view, 3>{"seed", "low", "high"});
+    RandomFill out;
+    const bool whole = is_integer(operand.dtype);
+    out.low = whole ? -128 : -1;
+    out.high = whole ? 127 : 1;
+    if (const toml::node* seed = required(*table, "seed", position_of(node), "a random fill", meant)) {
+      if (const auto s = integer_at(*seed, fmt::format("the seed in {}", what))) {
+        if (*s < 0) {
+          error(Code::RDU1007, position_of(*seed), "the seed in {} is {}; it is 0 or more", what, *s);
+        } else {
+          out.seed = static_cast<std::uint64_t>(*s);
+        }
+      }
+    }
+    for (const auto& [key, bound] : {std::pair{"low", &out.low}, {"high", &out.high}}) {
+      const toml::node* value = table->get(key);
+      if (value == nullptr) continue;
+      if (const auto* i = value->as_integer()) {
+        *bound = static_cast<double>(i->get());
+        if (i->get() > exact_integers || i->get() < -exact_integers) {
+          error(Code::RDU1022, position_of(*value), "'{}' in {} is {}, beyond 2^53", key, what, i->get());
+        }
+      } else if (const auto* d = value->as_floating_point()) {
+        *bound = d->get();
+      } else {
+        wrong_type(*value, fmt::format("'{}' in {}", key, what), "a number");
+      }
+    }
+    operand.fill = out;
+  }
+
+  void read_file_fill(const toml::node& node, const toml::node* tensor_node, std::string_view what, bool typed,
+                      Operand& operand) {
+    const std::string* path = string_at(node, fmt::format("'file' in {}", what));
+    if (path == nullptr) return;
+    const Position at = position_of(node);
+    const std::string here = place(at);
+    const bool safetensors = path->ends_with(".safetensors");
+    if (!safetensors && !path->ends_with(".npy")) {
+      error(Code::RDU1007, at, "'{}' ends neither in .npy nor in .safetensors", *path);
+      return;
+    }
+    FileFill out;
+    if (safetensors && tensor_node == nullptr) {
+      error(Code::RDU1005, at, "{} names a safetensors file and no 'tensor' in it", what);
+      return;
+    }
+    if (tensor_node != nullptr) {
+      if (!safetensors) {
+        error(Code::RDU1007, position_of(*tensor_node), "{} names a 'tensor' of an .npy file, which holds just one",
+              what);
+        return;
+      }
+      const std::string* tensor = string_at(*tensor_node, fmt::format("'tensor' in {}", what));
+      if (tensor == nullptr) return;
+      out.tensor = *tensor;
+    }
+    const auto full = path_within(folder_, *path, here);
+    if (!full) {
+      pass_on(full.diagnostics(), at);
+      return;
+    }
+    const auto data = DataFile::open(*full, *path, here);
+    if (!data) {
+      pass_on(data.diagnostics(), at);
+      return;
+    }
+    if (!typed) return;
+    const auto offset = safetensors ? offset_in_safetensors(*data, *full, *path, out.tensor, here, operand)
+                                    : npy_data_offset(*data, operand.dtype, operand.shape, *path, here);
+    if (!offset) {
+      pass_on(offset.diagnostics(), at);
+      return;
+    }
+    out.path = *path;
+    out.size_bytes = data->size();
+    out.data_offset = *offset;
+    auto& digest = digests_[*full];
+    if (digest.empty()) digest = data->sha256().value_or("");
+    if (digest.empty()) {
+      error(Code::RDU1001, at, "'{}' cannot be read to its end", *path);
+      return;
+    }
+    out.sha256 = digest;
+    operand.fill = std::move(out);
+  }
+
+  Result<std::uint64_t> offset_in_safetensors(const DataFile& data, const std::string& full, const std::string& path,
+                                              const std::string& tensor, const std::string& here,
+                                              const Operand& operand) {
+    auto known = indices_.find(full);
+    if (known == indices_.end()) {
+      auto index = read_safetensors_index(data, path, here);
+      if (!index) return index.diagnostics();
+      known = indices_.emplace(full, std::move(index).value()).first;
+    }
+    return safetensors_data_offset(known->second, tensor, operand.dtype, operand.shape, path, here);
+  }
+
+  // ---- operators
+
+  void read_operators(const toml::table& root, const std::vector<std::string_view>& meant) {
+    const toml::node* node = root.get("ops");
+    if (std::find(meant.begin(), meant.end(), "ops") != meant.end()) complete_ = false;
+    if (node == nullptr) return;  // RDU1016
+    const toml::array* list = node->as_array();
+    if (list == nullptr) {
+      wrong_type(*node, "'ops'", "an array of tables");
+      complete_ = false;
+      return;
+    }
+    std::map<std::string_view, OperandId> ids;
+    for (const Operand& operand : graph_.operands) ids.emplace(operand.name, operand.id);
+    std::size_t position = 0;
+    for (const toml::node& element : *list) {
+      const std::size_t before = found_.size();
+      read_operator(element, position++, ids);
+      if (errors_since(before)) complete_ = false;
+    }
+  }
+
+  void read_operator(const toml::node& node, std::size_t position, const std::map<std::string_view, OperandId>& ids) {
+    Operator op;
+    op.where = place(position_of(node));
+    const toml::table* table = table_at(node, "an operator");
+    if (table == nullptr) return;
+    const Position at = position_of(node);
+    const auto meant =
+        unknown_keys(*table, "an operator", std::array<std::string_view, 4>{"kind", "in", "out", "name"});
+
+    bool sound = true;
+    constexpr std::array<std::string_view, 1> kinds = {"matmul"};
+    if (const toml::node* kind = required(*table, "kind", at, "an operator", meant)) {
+      const std::string* s = string_at(*kind, "the kind of an operator");
+      sound = s != nullptr;
+      if (s != nullptr && *s != kinds[0]) {
+        sound = false;
+        error(Code::RDU1011, position_of(*kind), "there is no operator of the kind '{}'; there is: {}", *s,
+              fmt::join(kinds, ", "));
+      }
+    } else {
+      sound = false;
+    }
+    op.name = fmt::format("{}{}", name_of(op.kind), position);
+    if (const toml::node* name = table->get("name")) {
+      const std::string* s = string_at(*name, "the name of an operator");
+      sound = sound && s != nullptr;
+      if (s != nullptr && good_name(*s, position_of(*name), "an operator")) op.name = *s;
+    }
+    const auto [named, fresh] = operator_positions_.emplace(op.name, at);
+    if (!fresh) {
+      error(Code::RDU1007, at, "two operators have the name '{}'", op.name)
+          .note(place(named->second), "the first is here");
+      return;
+    }
+
+    const std::string what = fmt::format("operator '{}'", op.name);
+    if (const toml::node* in = required(*table, "in", at, what, meant)) {
+      if (const toml::array* names = in->as_array()) {
+        for (const toml::node& name : *names) {
+          const auto id = tensor_at(name, "an element of 'in'", ids);
+          if (id) op.in.push_back(*id);
+          sound = sound && id.has_value();
+        }
+      } else {
+        sound = false;
+        wrong_type(*in, fmt::format("'in' of operator '{}'", op.name), "an array of names of tensors");
+      }
+    } else {
+      sound = false;
+    }
+    if (const toml::node* result = required(*table, "out", at, what, meant)) {
+      const auto id = tensor_at(*result, "'out'", ids);
+      if (id) op.out = *id;
+      sound = sound && id.has_value();
+    } else {
+      sound = false;
+    }
+    if (!sound) return;
+    graph_.operators.push_back(std::move(op));
+  }
+
+  std::optional<OperandId> tensor_at(const toml::node& node, std::string_view what,
+                                     const std::map<std::string_view, OperandId>& ids) {
+    const std::string* name = string_at(node, fmt::format("{} of an operator", what));
+    if (name == nullptr) return std::nullopt;
+    if (const auto found = ids.find(*name); found != ids.end()) return found->second;
+    Diagnostic& d = error(Code::RDU1010, position_of(node), "there is no tensor '{}'", *name);
+    constexpr std::size_t most = 1000;  // names looked through for a likely one
+    std::vector<std::string_view> names;
+    for (const Operand& operand : graph_.operands) {
+      if (names.size() < most) names.push_back(operand.name);
+    }
+    suggest_nearest(d, *name, names);
+    return std::nullopt;
+  }
+
+  // ---- the graph
+
+  // Where a rule of the graph spoke: its place is that of an operand or an operator.
+  Position position_in(std::string_view place) const {
+    Position out;
+    const std::size_t column = place.rfind(':');
+    const std::size_t line = column == std::string_view::npos ? column : place.rfind(':', column - 1);
+    if (line == std::string_view::npos) return out;
+    std::from_chars(place.data() + line + 1, place.data() + column, out.line);
+    std::from_chars(place.data() + column + 1, place.data() + place.size(), out.column);
+    return out;
+  }
+
+  void check() {
+    Diagnostics out;
+    const bool all_there = complete_;
+    if (all_there && graph_.operators.empty()) {
+      error(Code::RDU1016, {}, "the workload has no operator").suggest("add an [[ops]] table");
+    } else {
+      check_writers(graph_, all_there, out);
+    }
+    const auto order = writing_order(graph_, out);
+    check_operators(graph_, order, gaps_, out);
+    for (const Diagnostic& d : out.list()) found_.emplace_back(position_in(d.where), d);
+
+    std::vector<Operator> ordered;
+    for (const std::size_t i : order) {
+      ordered.push_back(std::move(graph_.operators[i]));
+      ordered.back().id = OperatorId{ordered.size() - 1};
+    }
+    graph_.operators = std::move(ordered);
+  }
+
+  // ---- [schedule.OP]
+
+  void read_pins(const toml::table& root) {
+    const toml::node* node = root.get("schedule");
+    if (node == nullptr) return;
+    const toml::table* schedule = table_at(*node, "'schedule'");
+    if (schedule == nullptr) return;
+    for (const Member& m : members(*schedule)) read_pin(m);
+  }
+
+  void read_pin(const Member& member) {
+    const std::string what = fmt::format("[schedule.{}]", member.name);
+    const toml::table* table = table_at(*member.value, what);
+    if (table == nullptr) return;
+    using Number = std::optional<std::uint32_t> SchedulePin::*;
+    constexpr std::array<std::pair<std::string_view, Number>, 8> numbers = {{{"sites", &SchedulePin::sites},
+                                                                             {"unroll_m", &SchedulePin::unroll_m},
+                                                                             {"unroll_n", &SchedulePin::unroll_n},
+                                                                             {"unroll_k", &SchedulePin::unroll_k},
+                                                                             {"block_m", &SchedulePin::block_m},
+                                                                             {"block_n", &SchedulePin::block_n},
+                                                                             {"page_k", &SchedulePin::page_k},
+                                                                             {"depth", &SchedulePin::depth}}};
+    std::array<std::string_view, numbers.size()> keys;
+    std::transform(numbers.begin(), numbers.end(), keys.begin(), [](const auto& n) { return n.first; });
+    unknown_keys(*table, what, keys);
+
+    SchedulePin pin;
+    const auto op = std::find_if(graph_.operators.begin(), graph_.operators.end(),
+                                 [&](const Operator& o) { return o.name == member.name; });
+    if (op != graph_.operators.end()) {
+      pin.op = op->id;
+    } else if (!operator_positions_.contains(std::string(member.name))) {  // else it has an error of its own
+      std::vector<std::string_view> names;
+      for (const auto& [name, at] : operator_positions_) names.push_back(name);
+      suggest_nearest(error(Code::RDU1026, member.at, "{} pins an operator that there is not", what), member.name,
+                      names);
+    }
+    for (const auto& [key, number] : numbers) {
+      const toml::node* value = table->get(key);
+      if (value == nullptr) continue;
+      const auto n = integer_at(*value, fmt::format("'{}' of {}", key, what));
+      if (!n) continue;
+      constexpr std::int64_t most = 1 << 20;
+      if (*n < 1 || *n > most) {
+        error(Code::RDU1026, position_of(*value), "'{}' of {} is {}; it is 1 to {}", key, what, *n, most);
+      } else {
+        pin.*number = static_cast<std::uint32_t>(*n);
+      }
+    }
+    const std::uint64_t unrolled = std::uint64_t{pin.unroll_m.value_or(1)} * pin.unroll_n.value_or(1);
+    if (pin.sites && unrolled * pin.unroll_k.value_or(1) > *pin.sites) {
+      error(Code::RDU1026, member.at, "{} unrolls over {} x {} x {} sites, and allows {}", what,
+            pin.unroll_m.value_or(1), pin.unroll_n.value_or(1), pin.unroll_k.value_or(1), *pin.sites);
+    }
+    graph_.pins.push_back(pin);
+  }
+
+  const std::string where_;
+  const std::string folder_;
+  std::vector<std::pair<Position, Diagnostic>> found_;
+  OperatorGraph graph_;
+  std::vector<OperandGaps> gaps_;                                    // of each operand
+  bool complete_ = true;                                             // every operator of the file is in the graph
+  std::map<std::string, Position, std::less<>> operator_positions_;  // by name
+  std::map<std::string, SafetensorsIndex> indices_;                  // by path
+  std::map<std::string, std::string> digests_;                       // by path
+};
+
+}  // namespace
+
+Result<OperatorGraph> parse_workload(const std::string& text, const std::string& where, const std::string& folder) {
+  return WorkloadReader(where, folder).read(text);
+}
+
+Result<OperatorGraph> read_workload(const std::string& path) {
+  auto text = read_file(path, workload_limit);
+  if (!text) return text.diagnostics();
+  if (path == "-") return parse_workload(*text, "<stdin>", ".");
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  return parse_workload(*text, path, folder);
+}
+
+}  // namespace rdusim
