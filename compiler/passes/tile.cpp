@@ -9,9 +9,9 @@
 //
 // and the time is journey + max(memory + one firing, first pages of all sites + max(compute, ingest)) + drain: memory
 // runs from the start, the PCUs from the first pages on. Among plans within 5 % of the best the one with the fewest
-// page hand-offs wins (pages are what a simulation costs, and what control costs in the machine), then the one with
-// fewer sites. Splitting the contraction costs fold stages, ports and buffers, so it has to earn 15 % of the whole,
-// launch included.
+// page hand-offs wins (pages are what a simulation costs, and what control costs in the machine), then the faster
+// one. Splitting the contraction costs fold stages, ports and buffers, so it has to earn 15 % of the whole, launch
+// included.
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -193,12 +193,12 @@ std::optional<BlockPlan> best_plan(const Work& w, const SchedulePin& pin, DType 
   const bool split = launch + best_split < 0.85 * (launch + best_whole);
   const double limit = 1.05 * (split ? best_split : best_whole);
   std::optional<BlockPlan> chosen;
-  std::tuple<std::uint64_t, std::uint64_t, double> chosen_key;
+  std::tuple<std::uint64_t, double, std::uint64_t> chosen_key;
   for_each_plan(w, pin, t, scorer, [&](const BlockPlan& p) {
     if ((p.sites_k > 1) != split) return;
     const Score s = scorer.score(p);
     if (s.cycles > limit) return;
-    const auto key = std::tuple(s.handoffs, s.sites, s.cycles);
+    const auto key = std::tuple(s.handoffs, s.cycles, s.sites);
     if (!chosen || key < chosen_key) {
       chosen = p;
       chosen_key = key;
