@@ -1,0 +1,238 @@
+#include "sim/operands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/support/file.h"
+#include "compiler/workload/data_file.h"
+#include "compiler/workload/fill_reader.h"
+#include "compiler/workload/npy.h"
+#include "compiler/workload/safetensors.h"
+#include "sim/coverage_checker.h"
+
+namespace rdusim {
+
+namespace {
+
+bool given(TensorRole role) {
+  return role == TensorRole::input || role == TensorRole::weight || role == TensorRole::state;
+}
+
+Bytes bytes_of_shape(const std::vector<std::int64_t>& shape, DType dtype) {
+  return static_cast<Bytes>(element_count(shape).value_or(0)) * bytes_of(dtype);
+}
+
+Result<FileFill> file_for(const Operand& operand, const std::string& value, const std::string& where) {
+  std::string path = value;
+  std::string tensor;
+  const auto is_safetensors = [](const std::string& p) { return p.size() > 12 && p.ends_with(".safetensors"); };
+  if (!is_safetensors(path)) {
+    if (const auto at = value.rfind(".safetensors:"); at != std::string::npos) {
+      path = value.substr(0, at + 12);
+      tensor = value.substr(at + 13);
+    }
+  }
+  auto data = DataFile::open(path, path, where);
+  if (!data) return data.diagnostics();
+  FileFill fill;
+  fill.path = path;
+  fill.size_bytes = data->size();
+  if (is_safetensors(path)) {
+    fill.tensor = tensor.empty() ? operand.name : tensor;
+    auto index = read_safetensors_index(*data, path, where);
+    if (!index) return index.diagnostics();
+    auto offset = safetensors_data_offset(*index, fill.tensor, operand.dtype, operand.shape, path, where);
+    if (!offset) return offset.diagnostics();
+    fill.data_offset = *offset;
+  } else {
+    auto offset = npy_data_offset(*data, operand.dtype, operand.shape, path, where);
+    if (!offset) return offset.diagnostics();
+    fill.data_offset = *offset;
+  }
+  const auto hash = data->sha256();
+  if (!hash) {
+    Diagnostics d;
+    d.error(Code::RDU1001, where, "'{}' cannot be read to its end", path);
+    return d;
+  }
+  fill.sha256 = *hash;
+  return fill;
+}
+
+}  // namespace
+
+Result<std::vector<OperandSource>> operand_sources(const SpatialProgram& program, const std::string& folder,
+                                                   const std::vector<Assignment>& set) {
+  std::vector<OperandSource> sources;
+  if (program.operators) {
+    for (const Operand& o : program.operators->operands) sources.push_back({o, folder});
+  } else {
+    for (const Tensor& t : program.tensors) {
+      if (t.operand.value >= sources.size()) sources.resize(t.operand.value + std::size_t{1});
+      OperandSource& s = sources[t.operand.value];
+      if (!s.operand.name.empty()) continue;
+      s.operand = Operand{t.operand, t.name, t.role, t.whole.empty() ? t.shape : t.whole, t.dtype, t.fill, {}};
+      s.folder = folder;
+    }
+  }
+  Diagnostics d;
+  for (const auto& [name, file] : set) {
+    const std::string where = fmt::format("--set {}", name);
+    const auto it =
+        std::find_if(sources.begin(), sources.end(), [&](const OperandSource& s) { return s.operand.name == name; });
+    if (it == sources.end() || !given(it->operand.role)) {
+      std::vector<std::string_view> names;
+      for (const OperandSource& s : sources) {
+        if (given(s.operand.role)) names.push_back(s.operand.name);
+      }
+      Diagnostic& e = it == sources.end() ? d.error(Code::RDU6003, where, "the program has no tensor '{}'", name)
+                                          : d.error(Code::RDU6003, where, "'{}' is written by the program", name);
+      if (const auto near = nearest(name, names); !near.empty()) e.suggest("did you mean '{}'?", near);
+      e.suggest("it can set {}", fmt::join(names, ", "));
+      continue;
+    }
+    auto fill = file_for(it->operand, file, where);
+    if (!fill) {
+      d.append(fill.diagnostics());
+      continue;
+    }
+    it->operand.fill = std::move(fill).value();
+    it->folder.clear();
+  }
+  if (d.has_errors()) return d;
+  return sources;
+}
+
+Result<TensorImages> fill_images(const SpatialProgram& program, const std::vector<OperandSource>& sources) {
+  Diagnostics missing;
+  for (const OperandSource& s : sources) {
+    if (!given(s.operand.role) || !std::holds_alternative<ExternalFill>(s.operand.fill)) continue;
+    missing.error(Code::RDU6002, s.operand.name, "'{}' is external and was not given", s.operand.name)
+        .suggest("add --set {}=FILE.npy", s.operand.name);
+  }
+  if (missing.has_errors()) return missing;
+  TensorImages images(program.tensors.size());
+  for (const Tensor& t : program.tensors) {
+    images[t.id.value].resize(bytes_of_shape(t.shape, t.dtype));
+    if (!given(t.role)) continue;
+    const OperandSource& s = sources[t.operand.value];
+    auto filled = read_fill(s.operand.fill, t.dtype, t.whole, t.offset, t.shape, s.folder, images[t.id.value]);
+    if (!filled) return filled.diagnostics();
+  }
+  return images;
+}
+
+Result<OperandBytes> fill_whole(const std::vector<OperandSource>& sources) {
+  OperandBytes bytes(sources.size());
+  for (const OperandSource& s : sources) {
+    const Operand& o = s.operand;
+    if (!given(o.role)) continue;
+    bytes[o.id.value].resize(bytes_of_shape(o.shape, o.dtype));
+    auto filled = read_fill(o.fill, o.dtype, o.shape, std::vector<std::int64_t>(o.shape.size(), 0), o.shape, s.folder,
+                            bytes[o.id.value]);
+    if (!filled) return filled.diagnostics();
+  }
+  return bytes;
+}
+
+std::optional<std::vector<std::byte>> gather(const SpatialProgram& program, OperandId operand,
+                                             const TensorImages& images) {
+  std::vector<std::byte> whole;
+  std::uint64_t covered = 0;
+  std::vector<const Tensor*> done;
+  for (const Tensor& t : program.tensors) {
+    if (t.operand != operand) continue;
+    if (whole.empty()) whole.resize(bytes_of_shape(t.whole, t.dtype));
+    const bool replica = std::any_of(done.begin(), done.end(),
+                                     [&](const Tensor* d) { return d->offset == t.offset && d->shape == t.shape; });
+    if (replica) continue;
+    done.push_back(&t);
+    const std::vector<std::byte>& image = images[t.id.value];
+    const std::size_t rank = t.shape.size();
+    if (image.size() != bytes_of_shape(t.shape, t.dtype) || rank == 0) return std::nullopt;
+    const std::size_t row_bytes = static_cast<std::size_t>(t.shape.back()) * bytes_of(t.dtype);
+    const std::size_t rows = row_bytes == 0 ? 0 : image.size() / row_bytes;
+    for (std::size_t r = 0; r < rows; ++r) {
+      std::size_t rest = r;
+      std::size_t at = 0;
+      std::size_t stride = static_cast<std::size_t>(t.whole[rank - 1]);
+      for (std::size_t d = rank - 1; d-- > 0;) {
+        const std::size_t i = rest % static_cast<std::size_t>(t.shape[d]);
+        rest /= static_cast<std::size_t>(t.shape[d]);
+        at += (i + static_cast<std::size_t>(t.offset[d])) * stride;
+        stride *= static_cast<std::size_t>(t.whole[d]);
+      }
+      at = (at + static_cast<std::size_t>(t.offset[rank - 1])) * bytes_of(t.dtype);
+      if (at + row_bytes > whole.size()) return std::nullopt;
+      std::memcpy(whole.data() + at, image.data() + r * row_bytes, row_bytes);
+    }
+    covered += image.size();
+  }
+  if (covered != whole.size() || whole.empty()) return std::nullopt;
+  return whole;
+}
+
+MemoryEstimate estimate_memory(const SpatialProgram& program, bool values, bool check) {
+  MemoryEstimate e;
+  if (values) {
+    for (const Tensor& t : program.tensors) e.images += bytes_of_shape(t.shape, t.dtype);
+    for (const Buffer& b : program.buffers) {
+      e.machine += b.depth_pages * b.page_bytes * (program.placement ? program.group(b.group).sites.size() : 1);
+    }
+  }
+  if (values && check && program.operators) {
+    for (const Operand& o : program.operators->operands) {
+      e.reference += bytes_of_shape(o.shape, o.dtype);
+      // The reference keeps the result in the accumulator's type for each chip's leaf, and in a wider type with its
+      // magnitude.
+      if (!given(o.role)) {
+        e.reference += bytes_of_shape(o.shape, accumulator_of(o.dtype)) * (program.header.plan.chips + 1) +
+                       bytes_of_shape(o.shape, DType::int64) * 2;
+      }
+    }
+  }
+  e.machine += CoverageChecker::bytes_needed(program);
+  return e;
+}
+
+std::string to_npy(DType dtype, const std::vector<std::int64_t>& shape, std::span<const std::byte> bytes) {
+  const char* descr = "";
+  switch (dtype) {
+    case DType::int8:
+      descr = "|i1";
+      break;
+    case DType::int32:
+      descr = "<i4";
+      break;
+    case DType::int64:
+      descr = "<i8";
+      break;
+    case DType::fp32:
+      descr = "<f4";
+      break;
+    case DType::bf16:
+      descr = "<u2";
+      break;
+    case DType::fp8_e4m3:
+    case DType::fp8_e5m2:
+      descr = "|u1";
+      break;
+  }
+  std::string extents;
+  for (std::int64_t extent : shape) extents += fmt::format("{},{}", extent, shape.size() == 1 ? "" : " ");
+  if (shape.size() > 1) extents.resize(extents.size() - 2);
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, extents);
+  constexpr std::size_t before = 10;  // magic, version, length
+  header.append(63 - (before + header.size()) % 64, ' ');
+  header += '\n';
+  std::string out("\x93NUMPY\x01\x00", 8);
+  out += static_cast<char>(header.size() & 0xff);
+  out += static_cast<char>(header.size() >> 8);
+  out += header;
+  out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return out;
+}
+
+}  // namespace rdusim
