@@ -20,8 +20,7 @@ using program_file::Segment;
 using program_file::SegmentKind;
 using program_file::SegmentView;
 
-// ---- what the two directions share
-// --------------------------------------------------------------------------------------
+// ---- what the two directions share ----------------------------------------------------------------------------------
 
 // The schema's enumeration of each enumeration of the program.
 template <class E>
@@ -63,8 +62,7 @@ typename Schema<E>::type schema(E e) {
   return static_cast<typename Schema<E>::type>(e);
 }
 
-// ---- encode
-// -------------------------------------------------------------------------------------------------------------
+// ---- encode ---------------------------------------------------------------------------------------------------------
 
 using Builder = flatbuffers::FlatBufferBuilder;
 template <class T>
@@ -657,8 +655,7 @@ void add_placement(std::vector<Segment>& out, const Placement& placement) {
   }
 }
 
-// ---- decode
-// -------------------------------------------------------------------------------------------------------------
+// ---- decode ---------------------------------------------------------------------------------------------------------
 
 // Reads one verified FlatBuffer and keeps the first thing that is wrong with it.
 //
