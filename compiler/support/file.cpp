@@ -11,6 +11,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <system_error>
@@ -136,6 +137,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+std::size_t common_prefix(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) {
@@ -234,12 +239,15 @@ std::string_view nearest(std::string_view name, std::span<const std::string_view
   if (name.empty() || name.size() > longest) return {};
   const std::size_t allowed = std::max<std::size_t>(1, name.size() / 3);
   std::size_t best = allowed + 1;
+  std::size_t best_prefix = std::numeric_limits<std::size_t>::max();  // of what is too far, so that it never wins a tie
   std::string_view found;
   for (std::string_view candidate : candidates) {
     if (candidate.size() > name.size() + allowed) continue;
     const std::size_t distance = edit_distance(lower(name), lower(candidate));
-    if (distance < best) {
+    const std::size_t prefix = common_prefix(name, candidate);
+    if (distance < best || (distance == best && prefix > best_prefix)) {
       best = distance;
+      best_prefix = prefix;
       found = candidate;
     }
   }

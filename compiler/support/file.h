@@ -27,6 +27,7 @@ std::string sha256(std::string_view bytes);
 std::string sha256(std::span<const std::byte> bytes);
 
 // The candidate nearest to `name` by edit distance, where it is near enough to be a slip of the keyboard; else empty.
+// Of equals, the one that begins most alike, then the first.
 std::string_view nearest(std::string_view name, std::span<const std::string_view> candidates);
 
 }  // namespace rdusim

@@ -142,13 +142,18 @@ TEST_CASE("UTF-8 is strict") {
   }
 }
 
-TEST_CASE("the nearest name is found where it is near, the first of equals, and none where all are far") {
+TEST_CASE(
+    "the nearest name is found where it is near, of equals the one that begins most alike, and none where all are "
+    "far") {
   constexpr std::array<std::string_view, 4> names = {"shape", "dtype", "role", "fill"};
   CHECK(nearest("shpae", names) == "shape");
   CHECK(nearest("Shape", names) == "shape");
   CHECK(nearest("dtypes", names) == "dtype");
   CHECK(nearest("rile", names) == "role");
   CHECK(nearest("weights", names).empty());
+  constexpr std::array<std::string_view, 3> machines = {"sn10", "sn30", "sn40l"};
+  CHECK(nearest("sn40", machines) == "sn40l");
+  CHECK(nearest("sn20", machines) == "sn10");
   CHECK(nearest("", names).empty());
   CHECK(nearest(std::string(100000, 's'), names).empty());
 }
