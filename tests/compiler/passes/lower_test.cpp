@@ -1,0 +1,52 @@
+#include "tests/compiler/passes/matmul_graphs.h"
+
+using namespace rdusim;
+using namespace rdusim::test;
+
+TEST_CASE("lowering gives every operand a tensor with its tile grid and range, and every matmul its work") {
+  const Target target = sn40l();
+  const auto p = lower(*start(two_matmuls(33, 100, 64, 31), target, {}), target);
+  REQUIRE(p.ok());
+  REQUIRE(p->tensors.size() == 5);
+  CHECK(p->tensors[0].name == "x");
+  CHECK(p->tensors[0].tiles == std::vector<std::uint64_t>{2, 4});
+  CHECK(p->tensors[0].range == std::pair<std::int64_t, std::int64_t>{-30, 30});
+  CHECK(p->tensors[3].role == TensorRole::intermediate);
+  CHECK(p->tensors[4].offset == std::vector<std::int64_t>{0, 0});
+  REQUIRE(p->work.size() == 2);
+  CHECK(p->work[1].m == 33);
+  CHECK(p->work[1].k == 64);
+  CHECK(p->work[1].n == 31);
+  CHECK_FALSE(p->work[1].plan.has_value());
+}
+
+TEST_CASE("lowering leaves a lowered program alone") {
+  const Target target = sn40l();
+  const auto once = lower(*start(one_matmul(32, 64, 32), target, {}), target);
+  const auto twice = lower(*once, target);
+  CHECK(*once == *twice);
+}
+
+TEST_CASE("lowering refuses operands that disagree on the contraction, and dtypes that the target lacks") {
+  Target target = sn40l();
+  OperatorGraph g = one_matmul(32, 64, 32);
+  g.operands[1].shape = {65, 32};
+  const auto disagree = lower(*start(g, target, {}), target);
+  REQUIRE_FALSE(disagree.ok());
+  CHECK(disagree.diagnostics().contains(Code::RDU4104));
+  CHECK(disagree.diagnostics().to_text().find("64") != std::string::npos);
+  CHECK(disagree.diagnostics().to_text().find("65") != std::string::npos);
+
+  target.pcu.macs_per_cycle[static_cast<std::size_t>(DType::int8)] = 0;
+  const auto missing = lower(*start(one_matmul(32, 64, 32), target, {}), target);
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.diagnostics().contains(Code::RDU4111));
+}
+
+TEST_CASE("lowering refuses an extent of more tiles than pages can count") {
+  const Target target = sn40l();
+  OperatorGraph g = one_matmul(1, std::int64_t{1} << 40, 1);
+  const auto p = lower(*start(g, target, {}), target);
+  REQUIRE_FALSE(p.ok());
+  CHECK(p.diagnostics().contains(Code::RDU4118));
+}

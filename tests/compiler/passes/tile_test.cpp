@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <chrono>
+
+#include "tests/compiler/passes/matmul_graphs.h"
+
+using namespace rdusim;
+using namespace rdusim::test;
+
+namespace {
+
+Result<SpatialProgram> tiled(const OperatorGraph& g, const Target& t) {
+  return start(g, t, {}).then([&](SpatialProgram p) { return lower(std::move(p), t); }).then([&](SpatialProgram p) {
+    return tile(std::move(p), t);
+  });
+}
+
+std::uint64_t tiles(std::int64_t e) {
+  return ceil_div(static_cast<std::uint64_t>(e), std::uint64_t{32});
+}
+
+void check_covers(const Work& w, const BlockPlan& p, const Target& t) {
+  CHECK(p.sites_m * p.sites_n * p.sites_k <= t.sites());
+  // Blocks cover each axis with none left over and none empty.
+  CHECK(p.sites_m * p.rounds_m == ceil_div(tiles(w.m), p.block_m));
+  CHECK(p.sites_n * p.rounds_n == ceil_div(tiles(w.n), p.block_n));
+  CHECK(p.sites_k * p.k_pages == ceil_div(tiles(w.k), p.page_k));
+}
+
+}  // namespace
+
+TEST_CASE("a plan's blocks cover every axis exactly, on every target, for odd and prime extents") {
+  for (const char* name : {"sn40l", "sn50", "wormhole", "sn10"}) {
+    const Target target = target_named(name);
+    for (const auto& [m, k, n] : std::vector<std::tuple<int, int, int>>{{1, 4096, 6144},
+                                                                        {32, 896, 4096},
+                                                                        {960, 960, 960},
+                                                                        {241, 241, 241},
+                                                                        {32, 38809, 32},
+                                                                        {16, 43264, 16},
+                                                                        {1, 1, 1},
+                                                                        {2053, 33, 65537}}) {
+      CAPTURE(name);
+      CAPTURE(m);
+      CAPTURE(k);
+      CAPTURE(n);
+      for (const DType type : {DType::int8, DType::fp32, DType::int64}) {
+        const auto p = tiled(one_matmul(m, k, n, type, accumulator_of(type)), target);
+        REQUIRE(p.ok());
+        check_covers(p->work[0], *p->work[0].plan, target);
+      }
+    }
+  }
+}
+
+TEST_CASE("a chip is used: a decoder layer's slice is spread over sites enough for the memory's bandwidth") {
+  const Target target = sn40l();
+  const auto p = tiled(one_matmul(32, 896, 4096), target);
+  REQUIRE(p.ok());
+  const BlockPlan& plan = *p->work[0].plan;
+  const double compute =
+      double(plan.rounds_m * plan.rounds_n * plan.k_pages * plan.block_m * plan.block_n * plan.page_k) * 32 * 32 * 32 /
+      target.pcu.macs(DType::int8);
+  const double memory = 896.0 * 4096 / to_double(target.hbm.sustainable_bytes_per_cycle());
+  CHECK(compute < 1.3 * memory);
+}
+
+TEST_CASE("a large matmul keeps most PCUs of a chip") {
+  const Target target = sn40l();
+  const auto p = tiled(one_matmul(4096, 4096, 4096, DType::bf16, DType::fp32), target);
+  REQUIRE(p.ok());
+  const BlockPlan& plan = *p->work[0].plan;
+  CHECK(plan.sites_m * plan.sites_n * plan.sites_k * 10 >= target.sites() * 9);
+}
+
+TEST_CASE("pins are obeyed") {
+  const Target target = sn40l();
+  OperatorGraph g = one_matmul(64, 512, 256);
+  SchedulePin pin;
+  pin.op = OperatorId(0);
+  pin.unroll_m = 2;
+  pin.unroll_n = 4;
+  pin.unroll_k = 2;
+  pin.page_k = 4;
+  pin.block_n = 2;
+  g.pins.push_back(pin);
+  const auto p = tiled(g, target);
+  REQUIRE(p.ok());
+  CHECK(*p->work[0].plan == BlockPlan{1, 2, 4, 2, 4, 2, 1, 1, 2});
+}
+
+TEST_CASE("a pin that cannot be is refused") {
+  const Target target = sn40l();
+  OperatorGraph g = one_matmul(64, 512, 256);
+  SchedulePin pin;
+  pin.op = OperatorId(0);
+  pin.unroll_m = 3;
+  g.pins.push_back(pin);
+  const auto p = tiled(g, target);
+  REQUIRE_FALSE(p.ok());
+  CHECK(p.diagnostics().contains(Code::RDU1026));
+}
+
+TEST_CASE("a matmul whose least block does not fit a site is refused with the site's memory") {
+  Target target = sn40l();
+  target.pmu.capacity_bytes = 1024;
+  const auto p = tiled(one_matmul(64, 512, 256), target);
+  REQUIRE_FALSE(p.ok());
+  CHECK(p.diagnostics().contains(Code::RDU4112));
+  CHECK(p.diagnostics().to_text().find("1.02 kB") != std::string::npos);
+}
+
+TEST_CASE("slices of one shape get one plan") {
+  const Target target = sn40l();
+  auto p = *lower(*start(one_matmul(32, 512, 256), target, {}), target);
+  p.work.push_back(p.work[0]);
+  p.work[1].id = WorkId(1);
+  p.work[1].chip = ChipId(1);
+  const auto q = tile(p, target);
+  REQUIRE(q.ok());
+  CHECK(q->work[0].plan == q->work[1].plan);
+}
