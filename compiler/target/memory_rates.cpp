@@ -35,9 +35,13 @@ Fraction MemoryParameters::sustainable_bytes_per_cycle() const {
   // A channel that streams moves row_bytes in row_bytes / rate + row_miss_cycles, and rests refresh_cycles of every
   // refresh_interval_cycles.
   const Fraction rate = channel_bytes_per_cycle;
-  const Fraction row =
-      at_most(Wide{row_bytes} * rate.num, Wide{row_bytes} * rate.den + Wide{row_miss_cycles} * rate.num);
-  const Fraction awake = make_fraction(refresh_interval_cycles - refresh_cycles, refresh_interval_cycles);
+  // A memory without rows, or without refresh, loses nothing to them.
+  const Fraction row = row_bytes == 0 ? rate
+                                      : at_most(Wide{row_bytes} * rate.num,
+                                                Wide{row_bytes} * rate.den + Wide{row_miss_cycles} * rate.num);
+  const Fraction awake = refresh_interval_cycles == 0
+                             ? Fraction{1, 1}
+                             : make_fraction(refresh_interval_cycles - refresh_cycles, refresh_interval_cycles);
   const Fraction channel = at_most(Wide{row.num} * awake.num, Wide{row.den} * awake.den);
   return at_most(Wide{channel.num} * channels, channel.den);
 }

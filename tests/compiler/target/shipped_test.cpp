@@ -124,6 +124,10 @@ TEST_CASE("the sustainable bandwidth is the peak less rows and refresh, and no m
   m.row_miss_cycles = 0;
   m.refresh_cycles = 0;
   CHECK(m.sustainable_bytes_per_cycle() == m.peak_bytes_per_cycle());
+  m.row_bytes = 0;
+  m.refresh_interval_cycles = 0;
+  CHECK(m.sustainable_bytes_per_cycle() == m.peak_bytes_per_cycle());
+  CHECK(MemoryParameters{}.sustainable_bytes_per_cycle() == Fraction{0, 1});
 }
 
 TEST_CASE("a target is found by name first, then as a file, and otherwise refused with the nearest name") {
