@@ -31,9 +31,6 @@ Result<SpatialProgram> handshake(SpatialProgram program, const Target& target) {
     for (std::size_t i = 0; i < e.to.size(); ++i) {
       if (e.routes[i].empty()) e.routes[i] = route(target, from, program.chip_of(program.stage(e.to[i])));
       links.insert(e.routes[i].begin(), e.routes[i].end());
-      // Credits, readies and barriers travel back.
-      const auto back = route(target, program.chip_of(program.stage(e.to[i])), from);
-      links.insert(back.begin(), back.end());
     }
     if (e.handshake == Handshake::semaphore && !e.semaphores) {
       SemaphorePair pair;
