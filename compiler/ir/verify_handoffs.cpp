@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <map>
+#include <set>
 
 #include "compiler/ir/print.h"
 #include "compiler/ir/rates.h"
@@ -540,7 +543,7 @@ void check_counters(const Subject& s, Diagnostics& out) {
 void check_routes(const Subject& s, Diagnostics& out) {
   const SpatialProgram& p = s.p;
   std::vector<LinkId> used;
-  bool any = false;
+  std::set<std::pair<ChipId, ChipId>> ends;  // that some edge joins
   for (const Edge& e : p.edges) {
     if (is_local(e.handshake)) {
       if (std::any_of(e.routes.begin(), e.routes.end(), [](const auto& r) { return !r.empty(); }))
@@ -548,7 +551,6 @@ void check_routes(const Subject& s, Diagnostics& out) {
       continue;
     }
     if (e.routes.empty() && !s.complete) continue;
-    any = true;
     if (e.routes.size() != e.to.size()) {
       out.error(Code::RDU3034, s.where, "{} has {} routes to {} receivers", place_of(e), e.routes.size(), e.to.size());
       continue;
@@ -557,6 +559,7 @@ void check_routes(const Subject& s, Diagnostics& out) {
       ChipId at = p.chip_of(p.stage(e.from));
       const ChipId end = p.chip_of(p.stage(e.to[i]));
       bool joined = true;
+      ends.insert({at, end});
       for (LinkId link : e.routes[i]) {
         const ChipLinkParameters& l = s.target.links[link.value];
         joined = joined && l.from == at;
@@ -572,12 +575,25 @@ void check_routes(const Subject& s, Diagnostics& out) {
             .note(place_of(p.stage(e.to[i])), "on {}", sites_text(p, p.stage(e.to[i]).group));
     }
   }
-  if (!s.complete || !any) return;
-  std::sort(used.begin(), used.end());
-  used.erase(std::unique(used.begin(), used.end()), used.end());
-  if (used != p.links)
-    out.error(Code::RDU3034, s.where, "the edges use {} links, and the program lists {} others", used.size(),
-              p.links.size());
+  if (!s.complete) return;
+  // Credits and other signals come back by the target's own route, which an edge does not name.
+  std::vector<LinkId> allowed = used;
+  for (auto [from, to] : ends) {
+    const std::vector<LinkId> back = route(s.target, to, from);
+    allowed.insert(allowed.end(), back.begin(), back.end());
+  }
+  for (auto* list : {&used, &allowed}) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
+  const bool rising = std::adjacent_find(p.links.begin(), p.links.end(), std::greater_equal<>()) == p.links.end();
+  if (!rising)
+    out.error(Code::RDU3034, s.where, "the program's list of links does not rise");
+  else if (!std::includes(p.links.begin(), p.links.end(), used.begin(), used.end()) ||
+           !std::includes(allowed.begin(), allowed.end(), p.links.begin(), p.links.end()))
+    out.error(Code::RDU3034, s.where,
+              "the program lists {} links; its edges use {}, and their signals come back on {} more", p.links.size(),
+              used.size(), allowed.size() - used.size());
 }
 
 // RDU3036: the ends of a hand-off, and a stage's operands, agree on element types.
