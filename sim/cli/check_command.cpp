@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include "compiler/certificate/check.h"
+#include "compiler/ir/print.h"
+#include "compiler/ir/verify.h"
+#include "compiler/support/json.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/terminal.h"
+#include "sim/load.h"
+
+namespace rdusim::cli {
+
+namespace {
+
+std::string_view scope_name(ProofScope s) {
+  return s == ProofScope::every_schedule ? "every schedule" : "this input only";
+}
+
+std::string table(const SpatialProgram& p, const Certificate& c) {
+  std::string text = fmt::format("{} on {}, {} chip{}: verified\n", p.header.name, p.header.target_name,
+                                 p.header.plan.chips, p.header.plan.chips == 1 ? "" : "s");
+  for (const Obligation& o : c.obligations) {
+    text += fmt::format("{:<24} {:<10} {}{}{}\n", name_of(o.kind), name_of(o.status),
+                        o.status == ProofStatus::proved ? scope_name(o.scope) : "",
+                        o.status != ProofStatus::proved && !o.reason.empty() ? ": " : "", o.reason);
+  }
+  text += fmt::format("{} buffers balanced, {} local and {} crossing hand-offs; at least {} cycles, {} predicted\n",
+                      c.buffers.size(), c.local_edges, c.crossing_edges, with_commas(c.lower_bound_cycles),
+                      with_commas(c.predicted_cycles));
+  return text;
+}
+
+Json as_json(const SpatialProgram& p, const Certificate& c, const Diagnostics& diagnostics) {
+  Json j;
+  j.set("program",
+        Json().set("name", p.header.name).set("chips", p.header.plan.chips).set("target", p.header.target_name));
+  JsonArray obligations;
+  for (const Obligation& o : c.obligations) {
+    obligations.push_back(Json()
+                              .set("kind", name_of(o.kind))
+                              .set("status", name_of(o.status))
+                              .set("scope", scope_name(o.scope))
+                              .set("reason", o.reason.empty() ? Json() : Json(o.reason)));
+  }
+  j.set("obligations", std::move(obligations));
+  j.set("lower_bound_cycles", c.lower_bound_cycles).set("predicted_cycles", c.predicted_cycles);
+  JsonArray errors;
+  for (const Diagnostic& d : diagnostics.list()) {
+    errors.push_back(Json()
+                         .set("code", fmt::format("RDU{}", static_cast<int>(d.code)))
+                         .set("where", d.where)
+                         .set("message", d.message));
+  }
+  j.set("errors", std::move(errors));
+  return j;
+}
+
+}  // namespace
+
+ExitStatus check(const CheckRequest& request) {
+  auto loaded = open_program(request.program);
+  if (!loaded) return fail(loaded.diagnostics());
+  const SpatialProgram& p = loaded->program;
+  const Diagnostics broken = verify(p, loaded->target);
+  if (broken.has_errors()) return fail(broken);
+  report(broken);
+  const Diagnostics unproved = check_certificate(p, loaded->target);
+  report(unproved);
+  const Certificate again = prove_again(p, loaded->target);
+  const ExitStatus status = status_of(unproved);
+  return print_result(request.json ? to_text(as_json(p, again, unproved)) : table(p, again), status);
+}
+
+}  // namespace rdusim::cli

@@ -1,0 +1,329 @@
+#include "sim/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "compiler/support/file.h"
+#include "compiler/support/units.h"
+#include "sim/version.h"
+
+namespace rdusim::cli {
+
+std::optional<Bytes> parse_size(std::string_view text) {
+  const auto digits = text.find_first_not_of("0123456789.");
+  std::string_view number = text.substr(0, digits);
+  std::string_view unit = digits == std::string_view::npos ? std::string_view() : text.substr(digits);
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  std::string lower;
+  for (char c : unit) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  std::uint64_t scale = 0;
+  constexpr std::string_view prefixes = "kmgt";
+  if (lower.empty() || lower == "b") {
+    scale = 1;
+  } else if (const auto p = prefixes.find(lower.front()); p != std::string_view::npos) {
+    const std::string_view rest = std::string_view(lower).substr(1);
+    if (rest == "b" || rest == "ib") {
+      scale = 1;
+      for (std::size_t i = 0; i <= p; ++i) scale *= rest == "b" ? 1000 : 1024;
+    }
+  }
+  const auto value = parse_decimal(number);
+  if (scale == 0 || !value) return std::nullopt;
+  const auto bytes = multiply(*value, Fraction{scale, 1});
+  if (!bytes) return std::nullopt;
+  return bytes->num / bytes->den;
+}
+
+namespace {
+
+Diagnostics usage(const std::string& message) {
+  Diagnostics d;
+  d.error(Code::RDU6005, "rdusim", "{}", message);
+  return d;
+}
+
+Diagnostics not_yet(const std::string& what, const std::string& help) {
+  Diagnostics d;
+  Diagnostic& e = d.error(Code::RDU6006, "rdusim", "{} is not supported by this version", what);
+  if (!help.empty()) e.suggest("{}", help);
+  return d;
+}
+
+// "name=file".
+std::optional<Assignment> assignment(const std::string& text) {
+  const auto at = text.find('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) return std::nullopt;
+  return Assignment{text.substr(0, at), text.substr(at + 1)};
+}
+
+// Options as they are written, before they are judged.
+struct Raw {
+  CompileRequest compile;
+  std::optional<std::uint32_t> compile_chips;
+  std::string shard, collective = "auto", phase, dtype;
+  std::uint64_t batch = 0, context = 0, layers = 0;
+  RunRequest run;
+  std::string check = "exact", network = "fast", vcd, trace, max_memory, max_seconds;
+  std::vector<std::string> set, save;
+  std::uint32_t processes = 1;
+  std::uint64_t jitter = 0;
+  bool no_reuse = false;
+  AssembleRequest assemble;
+  CheckRequest check_request;
+  ShowRequest show;
+  TargetsRequest targets;
+  ExplainRequest explain;
+  bool list = false;
+};
+
+struct Commands {
+  CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
+           *targets = nullptr, *explain = nullptr;
+};
+
+Commands describe(CLI::App& app, Raw& raw) {
+  app.description(
+      "rdusim compiles a model for a multi-chip dataflow machine, executes the program on a SystemC model of it, and "
+      "says whether it is "
+      "right, whether it finishes, how long it takes and why.");
+  app.set_version_flag("--version", std::string("rdusim ") + std::string(version));
+  app.require_subcommand(1);
+  app.footer(
+      "Example:\n  rdusim compile examples/llama-3.1-8b-down-proj.toml --chips 16 -o prog.bin && rdusim run "
+      "prog.bin\n\n"
+      "Exit status: 0 done, 1 the program is at fault, 2 the request is, 3 stopped at a limit, 70 a fault of rdusim, "
+      "130 interrupted.");
+  Commands c;
+
+  c.compile = app.add_subcommand("compile", "compiles a workload to a program");
+  c.compile->add_option("workload", raw.compile.workload, "workload file (.toml), or - for standard input")->required();
+  c.compile->add_option("-o,--output", raw.compile.output, "the program, or - for standard output")->required();
+  c.compile->add_option("--target", raw.compile.target, "a machine by name, or its file")->capture_default_str();
+  c.compile->add_option("--chips", raw.compile_chips,
+                        "chips to spread the model over (default: portable, decided when it is run)");
+  c.compile->add_option("--shard", raw.shard, "row, column or tensor (default: what fits the workload)");
+  c.compile->add_option("--collective", raw.collective, "auto, through-one, direct, ring, or reduce (to one chip)")
+      ->capture_default_str();
+  c.compile->add_flag("--uneven", raw.compile.options.plan.uneven, "accept shards of different sizes");
+  c.compile->add_flag("--pad", raw.compile.options.plan.pad,
+                      "pad shards to whole tiles; the report counts the padding");
+  c.compile->add_option("--stop-after", raw.compile.options.stop_after,
+                        fmt::format("one of the passes {}", fmt::join(pass_names(), ", ")));
+  c.compile->add_option("--phase", raw.phase, "decode or prefill, of a Hugging Face model (later version)");
+  c.compile->add_option("--batch", raw.batch, "of a Hugging Face model (later version)");
+  c.compile->add_option("--context", raw.context, "of a Hugging Face model (later version)");
+  c.compile->add_option("--layers", raw.layers, "of a Hugging Face model (later version)");
+  c.compile->add_option("--dtype", raw.dtype, "of a Hugging Face model (later version)");
+  c.compile->add_flag("--json", raw.compile.json, "what was chosen, as JSON");
+  c.compile->footer(
+      "Example:\n  rdusim compile examples/llama-3.1-8b-down-proj.toml --target sn40l --chips 16 --shard row -o "
+      "prog.bin");
+
+  c.run = app.add_subcommand("run", "executes a program on the machine and checks it");
+  c.run->add_option("program", raw.run.program, "prog.bin, or - for standard input")->required();
+  c.run->add_option("--chips", raw.run.chips, "chips; a portable program is sharded as it is loaded");
+  c.run->add_option("--target", raw.run.target, "the same program on a changed machine");
+  c.run->add_option("--report", raw.run.report, "writes the report (JSON), or - for standard output");
+  c.run->add_flag("--explain", raw.run.explain,
+                  "the difference between simulated and predicted cycles, cause by cause");
+  c.run->add_option("--check", raw.check, "exact, bound or none")->capture_default_str();
+  c.run->add_flag("--timing-only", raw.run.timing_only, "provenance and cycles, no values");
+  c.run->add_option("--set", raw.set, "TENSOR=FILE: elements of an input from .npy or safetensors (repeatable)");
+  c.run->add_option("--save", raw.save, "TENSOR=FILE: writes an output as .npy (repeatable)");
+  c.run->add_option("--inject", raw.run.faults, "KIND@PLACE[#INSTANCE][:NTH]: breaks the machine there (repeatable)");
+  c.run->add_flag("--collect-violations", raw.run.collect_violations, "goes on after a violation");
+  c.run->add_flag("--allow-refuted", raw.run.allow_refuted, "runs a program with a refuted obligation");
+  c.run->add_option("--dot", raw.run.dot, "writes who waits for whom (Graphviz), of a run that is stuck");
+  c.run->add_option("--max-cycles", raw.run.max_cycles, "stops there, with status 3");
+  c.run->add_option("--max-seconds", raw.max_seconds, "stops then, with status 3");
+  c.run->add_option("--max-memory", raw.max_memory, "refuses what needs more: 8GB, 512MiB");
+  c.run->add_option("--network", raw.network, "fast, or flit (later version)")->capture_default_str();
+  c.run->add_option("--processes", raw.processes, "1; more in a later version")->capture_default_str();
+  c.run->add_option("--vcd", raw.vcd, "later version");
+  c.run->add_option("--trace", raw.trace, "later version");
+  auto* jitter = c.run->add_option("--jitter", raw.jitter, "later version");
+  jitter->default_str("");
+  c.run->add_flag("--no-reuse", raw.no_reuse, "runs everything (this version always does)");
+  c.run->add_flag("--json", raw.run.json, "the report on standard output instead of the summary");
+  c.run->footer("Example:\n  rdusim run prog.bin --chips 16 --report report.json");
+
+  c.assemble = app.add_subcommand("assemble", "makes a program of its JSON; runs the passes whose part is absent");
+  c.assemble->add_option("file", raw.assemble.file, "what `rdusim show --json` writes, or - for standard input")
+      ->required();
+  c.assemble->add_option("-o,--output", raw.assemble.output, "the program, or - for standard output")->required();
+  c.assemble->footer("Example:\n  rdusim show prog.bin --json > prog.json && rdusim assemble prog.json -o again.bin");
+
+  c.check = app.add_subcommand("check", "verifies a program and its certificate without running it");
+  c.check->add_option("program", raw.check_request.program, "prog.bin, or - for standard input")->required();
+  c.check->add_flag("--json", raw.check_request.json, "as JSON");
+  c.check->footer("Example:\n  rdusim check prog.bin");
+
+  c.show = app.add_subcommand("show", "the program as text");
+  c.show->add_option("program", raw.show.program, "prog.bin, or - for standard input")->required();
+  c.show->add_option("name", raw.show.name, "one stage, buffer, tensor, or 'edge N'");
+  c.show->add_flag("--json", raw.show.json, "all of it, as `rdusim assemble` reads it");
+  c.show->add_flag("--dot", raw.show.dot, "as a graph, for Graphviz");
+  c.show->footer("Example:\n  rdusim show prog.bin\n  rdusim show prog.bin --dot | dot -Tsvg > prog.svg");
+
+  c.targets = app.add_subcommand("targets", "describes the machines");
+  c.targets->add_option("name", raw.targets.name, "a machine by name, or its file");
+  c.targets->add_flag("--json", raw.targets.json, "as JSON");
+  c.targets->footer("Example:\n  rdusim targets\n  rdusim targets sn40l");
+
+  c.explain = app.add_subcommand("explain", "explains a diagnostic");
+  c.explain->add_option("code", raw.explain.code, "RDU4102, 4102 or axis-not-divisible");
+  c.explain->add_flag("--list", raw.list, "all of them");
+  c.explain->add_flag("--json", raw.explain.json, "as JSON");
+  c.explain->footer("Example:\n  rdusim explain RDU4102");
+  return c;
+}
+
+Result<Request> compile_request(Raw& raw) {
+  CompileRequest& r = raw.compile;
+  const std::string extension = std::filesystem::path(r.workload).extension().string();
+  std::error_code error;
+  if (extension == ".onnx") return not_yet("an ONNX workload", "write it as a workload file (.toml)");
+  if (extension == ".json" || std::filesystem::is_directory(r.workload, error))
+    return not_yet("a Hugging Face model", "write it as a workload file (.toml)");
+  if (!raw.phase.empty() || raw.batch != 0 || raw.context != 0 || raw.layers != 0 || !raw.dtype.empty()) {
+    return not_yet("--phase, --batch, --context, --layers and --dtype",
+                   "they belong to Hugging Face models, of a later version");
+  }
+  ShardPlan& plan = r.options.plan;
+  plan.portable = !raw.compile_chips;
+  plan.chips = raw.compile_chips.value_or(1);
+  if (plan.chips == 0) {
+    Diagnostics d;
+    d.error(Code::RDU4108, "--chips", "0 chips are asked for").suggest("ask for one chip or more");
+    return d;
+  }
+  if (raw.shard == "row")
+    plan.kind = ShardKind::row;
+  else if (raw.shard == "column")
+    plan.kind = ShardKind::column;
+  else if (raw.shard == "tensor")
+    return not_yet("--shard tensor", "use row or column");
+  else if (!raw.shard.empty())
+    return usage(fmt::format("--shard: '{}' is not one of row, column, tensor", raw.shard));
+
+  std::string algorithm = raw.collective;
+  std::replace(algorithm.begin(), algorithm.end(), '_', '-');
+  if (algorithm == "auto")
+    plan.algorithm = CollectiveAlgorithm::automatic;
+  else if (algorithm == "through-one")
+    plan.algorithm = CollectiveAlgorithm::through_one;
+  else if (algorithm == "direct")
+    plan.algorithm = CollectiveAlgorithm::direct;
+  else if (algorithm == "ring")
+    plan.algorithm = CollectiveAlgorithm::ring;
+  else if (algorithm == "reduce") {
+    plan.algorithm = CollectiveAlgorithm::through_one;
+    plan.collective = CollectiveKind::reduce;
+  } else if (algorithm == "halving-doubling" || algorithm == "tree" || algorithm == "hierarchical") {
+    return not_yet("--collective " + algorithm, "use auto, through-one, direct, ring or reduce");
+  } else {
+    return usage(
+        fmt::format("--collective: '{}' is not one of auto, through-one, direct, ring, reduce", raw.collective));
+  }
+  if (plan.uneven && plan.pad) return usage("--uneven and --pad exclude each other");
+  return Request(std::move(r));
+}
+
+Result<Request> run_request(Raw& raw, bool jitter) {
+  RunRequest& r = raw.run;
+  if (raw.network == "flit") return not_yet("--network flit", "use --network fast");
+  if (raw.network != "fast") return usage(fmt::format("--network: '{}' is not one of fast, flit", raw.network));
+  if (!raw.vcd.empty()) return not_yet("--vcd", "");
+  if (!raw.trace.empty()) return not_yet("--trace", "");
+  if (jitter) return not_yet("--jitter", "");
+  if (raw.processes == 0) return usage("--processes: at least one process is needed");
+  if (raw.processes > 1) return not_yet("--processes above 1", "leave it out");
+  if (raw.check == "exact")
+    r.check = CheckLevel::exact;
+  else if (raw.check == "bound")
+    r.check = CheckLevel::bound;
+  else if (raw.check == "none")
+    r.check = CheckLevel::none;
+  else
+    return usage(fmt::format("--check: '{}' is not one of exact, bound, none", raw.check));
+  if (r.chips && *r.chips == 0) return usage("--chips: a program runs on at least one chip");
+  for (const auto& [words, list, name] :
+       {std::tuple{&raw.set, &r.set, "--set"}, std::tuple{&raw.save, &r.save, "--save"}}) {
+    for (const std::string& word : *words) {
+      auto a = assignment(word);
+      if (!a) return usage(fmt::format("{}: '{}' is not TENSOR=FILE", name, word));
+      list->push_back(*std::move(a));
+    }
+  }
+  if (r.timing_only && !r.save.empty()) return usage("--save needs values, and --timing-only has none");
+  if (!raw.max_seconds.empty()) {
+    const auto seconds = parse_decimal(raw.max_seconds);
+    if (!seconds) return usage(fmt::format("--max-seconds: '{}' is not a number of seconds", raw.max_seconds));
+    r.max_seconds = to_double(*seconds);
+  }
+  if (!raw.max_memory.empty()) {
+    r.max_memory = parse_size(raw.max_memory);
+    if (!r.max_memory)
+      return usage(fmt::format("--max-memory: '{}' is not a size such as 8GB or 512MiB", raw.max_memory));
+  }
+  if (r.json && r.report == "-") return usage("--json and --report - both write the report to standard output");
+  return Request(std::move(r));
+}
+
+}  // namespace
+
+Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
+  CLI::App app("", "rdusim");
+  Raw raw;
+  const Commands commands = describe(app, raw);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    return Request(TextRequest{app.help()});
+  } catch (const CLI::CallForAllHelp&) {
+    return Request(TextRequest{app.help("", CLI::AppFormatMode::All)});
+  } catch (const CLI::CallForVersion& e) {
+    return Request(TextRequest{std::string(e.what()) + "\n"});
+  } catch (const CLI::ParseError& e) {
+    Diagnostics d;
+    Diagnostic& problem = d.error(Code::RDU6005, "rdusim", "{}", e.what());
+    if (!arguments.empty() && app.get_subcommands().empty() && !arguments.front().starts_with("-")) {
+      std::vector<std::string> names;
+      for (const CLI::App* s : app.get_subcommands({})) names.push_back(s->get_name());
+      const std::vector<std::string_view> views(names.begin(), names.end());
+      problem.message = fmt::format("'{}' is not a command", arguments.front());
+      if (const auto near = nearest(arguments.front(), views); !near.empty())
+        problem.suggest("did you mean '{}'?", near);
+      problem.suggest("the commands are {}", fmt::join(names, ", "));
+    } else if (arguments.empty()) {
+      problem.message = "a command is needed";
+      problem.suggest("see `rdusim --help`");
+    } else {
+      const auto selected = app.get_subcommands();
+      problem.suggest("see `rdusim {}{}--help`", selected.empty() ? "" : selected.front()->get_name(),
+                      selected.empty() ? "" : " ");
+    }
+    return d;
+  }
+  if (commands.compile->parsed()) return compile_request(raw);
+  if (commands.run->parsed()) return run_request(raw, commands.run->count("--jitter") != 0);
+  if (commands.assemble->parsed()) return Request(raw.assemble);
+  if (commands.check->parsed()) return Request(raw.check_request);
+  if (commands.show->parsed()) {
+    if (raw.show.json && raw.show.dot) return usage("--json and --dot exclude each other");
+    if (!raw.show.name.empty() && (raw.show.json || raw.show.dot))
+      return usage("one part by its name is shown as text only");
+    return Request(raw.show);
+  }
+  if (commands.targets->parsed()) return Request(raw.targets);
+  if (raw.explain.code.empty() && !raw.list) return usage("explain: a code is needed, or --list");
+  if (raw.list) raw.explain.code.clear();
+  return Request(raw.explain);
+}
+
+}  // namespace rdusim::cli

@@ -1,0 +1,83 @@
+// What the user asked for: the words of the command line as data. The only user of CLI11 is the source beside this.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "sim/compare_outputs.h"
+#include "sim/operands.h"
+
+namespace rdusim::cli {
+
+struct CompileRequest {
+  std::string workload;
+  std::string output;
+  std::string target = "sn40l";
+  CompileOptions options;
+  bool json = false;
+};
+
+struct RunRequest {
+  std::string program;
+  std::optional<std::uint32_t> chips;
+  std::string target;  // empty: the program's own
+  std::string report;  // empty: none
+  CheckLevel check = CheckLevel::exact;
+  bool explain = false;
+  bool timing_only = false;
+  bool collect_violations = false;
+  bool allow_refuted = false;
+  bool json = false;  // the report on standard output instead of the summary
+  std::vector<std::string> faults;
+  std::vector<Assignment> set, save;
+  std::string dot;  // who waits for whom, of a run that is stuck
+  std::optional<Cycle> max_cycles;
+  std::optional<double> max_seconds;
+  std::optional<Bytes> max_memory;
+};
+
+struct AssembleRequest {
+  std::string file;
+  std::string output;
+};
+
+struct CheckRequest {
+  std::string program;
+  bool json = false;
+};
+
+struct ShowRequest {
+  std::string program;
+  std::string name;  // of one stage, buffer, tensor; empty: all
+  bool json = false;
+  bool dot = false;
+};
+
+struct TargetsRequest {
+  std::string name;  // empty: the list
+  bool json = false;
+};
+
+struct ExplainRequest {
+  std::string code;  // empty: the list
+  bool json = false;
+};
+
+// --help and --version.
+struct TextRequest {
+  std::string text;
+};
+
+using Request = std::variant<CompileRequest, RunRequest, AssembleRequest, CheckRequest, ShowRequest, TargetsRequest,
+                             ExplainRequest, TextRequest>;
+
+// `arguments` without the program's name. Errors: RDU6005 usage, RDU6006 what this version does not do yet.
+Result<Request> parse_command_line(const std::vector<std::string>& arguments);
+
+// "512", "64 GB" (10^9), "64GiB" (2^30); nothing for anything else or for what does not fit.
+std::optional<Bytes> parse_size(std::string_view text);
+
+}  // namespace rdusim::cli

@@ -1,0 +1,89 @@
+// The process: signals, the last resort, and one command.
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "sim/cli/commands.h"
+#include "sim/cli/terminal.h"
+
+namespace {
+
+using namespace rdusim;
+
+// A signal handler has nothing but what is global.
+std::atomic<bool> running{false};  // a run can say what it learnt; any other command just ends
+std::atomic<bool> stop_requested{false};
+
+void on_interrupt(int) {
+  // The second time somebody has lost patience.
+  if (!running || stop_requested.exchange(true)) _exit(static_cast<int>(ExitStatus::interrupted));
+}
+
+ExitStatus internal_fault(const std::string& what) {
+  Diagnostics d;
+  d.error(Code::RDU9001, "rdusim", "{}", what)
+      .suggest("this is a fault of rdusim: report it with the command line, the input and this line");
+  cli::report(d);
+  return ExitStatus::internal;
+}
+
+[[noreturn]] void last_resort() {
+  std::string what = "ended without a reason";
+  if (const auto e = std::current_exception()) {
+    try {
+      std::rethrow_exception(e);
+    } catch (const std::exception& x) {
+      what = x.what();
+    } catch (...) {
+      what = "something was thrown that is no exception";
+    }
+  }
+  _exit(static_cast<int>(internal_fault(what)));
+}
+
+struct Dispatch {
+  ExitStatus operator()(const cli::CompileRequest& r) const { return cli::compile(r); }
+  ExitStatus operator()(const cli::RunRequest& r) const {
+    running = true;
+    return cli::run(r, stop_requested);
+  }
+  ExitStatus operator()(const cli::AssembleRequest& r) const { return cli::assemble(r); }
+  ExitStatus operator()(const cli::CheckRequest& r) const { return cli::check(r); }
+  ExitStatus operator()(const cli::ShowRequest& r) const { return cli::show(r); }
+  ExitStatus operator()(const cli::TargetsRequest& r) const { return cli::targets(r); }
+  ExitStatus operator()(const cli::ExplainRequest& r) const { return cli::explain(r); }
+  ExitStatus operator()(const cli::TextRequest& r) const { return cli::print_result(r.text, ExitStatus::done); }
+};
+
+ExitStatus command(const std::vector<std::string>& arguments) {
+  try {
+    const auto request = cli::parse_command_line(arguments);
+    if (!request) return cli::fail(request.diagnostics());
+    return std::visit(Dispatch{}, *request);
+  } catch (const std::bad_alloc&) {
+    return internal_fault("memory ran out");
+  } catch (const std::exception& e) {
+    return internal_fault(e.what());
+  } catch (...) {
+    return internal_fault("something was thrown that is no exception");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::set_terminate(last_resort);
+  // A reader that goes away is seen by write(), not by a signal.
+  std::signal(SIGPIPE, SIG_IGN);
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  return static_cast<int>(command({argv + (argc > 0 ? 1 : 0), argv + argc}));
+}

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "compiler/support/file.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/terminal.h"
+#include "sim/run.h"
+
+namespace rdusim::cli {
+
+namespace {
+
+JsonObject reported_options(const RunRequest& r) {
+  // What affects results; not where they are written.
+  Json j;
+  j.set("chips", r.chips ? Json(*r.chips) : Json());
+  j.set("target", r.target.empty() ? Json() : Json(r.target));
+  j.set("check", name_of(r.check));
+  j.set("timing_only", r.timing_only);
+  j.set("network", "fast");
+  j.set("collect_violations", r.collect_violations);
+  j.set("allow_refuted", r.allow_refuted);
+  JsonArray faults;
+  for (const std::string& f : r.faults) faults.emplace_back(f);
+  j.set("inject", std::move(faults));
+  JsonArray set;
+  for (const auto& [tensor, file] : r.set) set.emplace_back(tensor);
+  j.set("set", std::move(set));
+  j.set("max_cycles", r.max_cycles ? Json(*r.max_cycles) : Json());
+  return *j.as_object();
+}
+
+// What --save names: a whole output, or one chip's slice of any tensor.
+struct Saved {
+  std::string file;
+  DType dtype = DType::fp32;
+  std::vector<std::int64_t> shape;
+  std::optional<OperandId> operand;
+  std::optional<TensorId> tensor;
+};
+
+Result<std::vector<Saved>> what_to_save(const SpatialProgram& p, const std::vector<Assignment>& save) {
+  std::vector<Saved> out;
+  Diagnostics d;
+  for (const auto& [name, file] : save) {
+    Saved s;
+    s.file = file;
+    if (p.operators) {
+      for (const Operand& o : p.operators->operands) {
+        const bool held =
+            std::any_of(p.tensors.begin(), p.tensors.end(), [&](const Tensor& t) { return t.operand == o.id; });
+        if (o.name == name && held) s.operand = o.id, s.dtype = o.dtype, s.shape = o.shape;
+      }
+    }
+    if (!s.operand) {
+      for (const Tensor& t : p.tensors) {
+        if (t.name == name) s.tensor = t.id, s.dtype = t.dtype, s.shape = t.shape;
+      }
+    }
+    if (!s.operand && !s.tensor) {
+      std::vector<std::string_view> names;
+      for (const Tensor& t : p.tensors) names.push_back(t.name);
+      Diagnostic& e = d.error(Code::RDU6003, "--save " + name, "the program has no tensor '{}'", name);
+      if (const auto near = nearest(name, names); !near.empty()) e.suggest("did you mean '{}'?", near);
+      continue;
+    }
+    out.push_back(std::move(s));
+  }
+  if (d.has_errors()) return d;
+  return out;
+}
+
+Diagnostics save_tensors(const SpatialProgram& p, const TensorImages& images, const std::vector<Saved>& list) {
+  Diagnostics d;
+  for (const Saved& s : list) {
+    std::vector<std::byte> whole;
+    if (s.operand) {
+      auto gathered = gather(p, *s.operand, images);
+      if (!gathered) {
+        d.error(Code::RDU5008, s.file, "the tensor's slices do not cover it, so it cannot be saved whole");
+        continue;
+      }
+      whole = *std::move(gathered);
+    }
+    const std::vector<std::byte>& bytes = s.operand ? whole : images[s.tensor->value];
+    const auto written = write_file(s.file, to_npy(s.dtype, s.shape, bytes));
+    if (!written) d.append(written.diagnostics());
+  }
+  return d;
+}
+
+}  // namespace
+
+ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
+  auto loaded = load_program(request.program, {request.chips, request.target, request.allow_refuted});
+  if (!loaded) return fail(loaded.diagnostics());
+  report(loaded->warnings);
+  const auto to_save = what_to_save(loaded->program, request.save);
+  if (!to_save) return fail(to_save.diagnostics());
+
+  RunOptions options;
+  options.check = request.check;
+  options.values = !request.timing_only;
+  options.collect_violations = request.collect_violations;
+  options.faults = request.faults;
+  options.set = request.set;
+  options.max_cycles = request.max_cycles;
+  options.max_seconds = request.max_seconds;
+  options.max_memory = request.max_memory;
+  options.reported = reported_options(request);
+  options.stop = &stop;
+  std::atomic<Cycle> reached{0};
+  options.reached = &reached;
+
+  auto result = [&] {
+    const Cycle expected = loaded->program.certificate ? loaded->program.certificate->predicted_cycles : 0;
+    const Progress progress(reached, expected);
+    return run_program(*loaded, options);
+  }();
+  if (!result) return fail(result.diagnostics());
+  RunResult& r = *result;
+  report(r.diagnostics);
+  ExitStatus status = r.status;
+  if (status == ExitStatus::interrupted) write_err("interrupted: what was learnt so far follows\n");
+
+  Diagnostics unwritten;
+  if (!request.report.empty() && request.report != "-") {
+    const auto written = write_file(request.report, to_text(to_json(r.report)));
+    if (!written) unwritten.append(written.diagnostics());
+  }
+  if (!request.dot.empty() && !r.dot.empty()) {
+    const auto written = write_file(request.dot, r.dot);
+    if (!written) unwritten.append(written.diagnostics());
+  }
+  if (status != ExitStatus::interrupted) unwritten.append(save_tensors(loaded->program, r.images, *to_save));
+  if (unwritten.has_errors()) {
+    report(unwritten);
+    if (status == ExitStatus::done) status = ExitStatus::request_fault;
+  }
+
+  const bool json = request.json || request.report == "-";
+  std::string text = summary(r.report, !json && colour_on(STDOUT_FILENO));
+  if (request.explain) text += "\n" + explanation(r.report);
+  if (!json) return print_result(text, status);
+  if (request.report == "-") write_err(text);
+  return print_result(to_text(to_json(r.report)), status);
+}
+
+}  // namespace rdusim::cli
