@@ -1,0 +1,164 @@
+#include "compiler/certificate/classes.h"
+
+#include <algorithm>
+#include <map>
+
+#include "compiler/certificate/finding.h"
+
+namespace rdusim::certificate {
+
+namespace {
+
+// Of one signature. A program that has more is no spread of one piece of work, and its instances stand for themselves.
+constexpr std::size_t most_candidates = 16;
+
+struct Shift {  // of elements of the whole operand, modulo 2^64
+  std::uint64_t rows = 0, cols = 0;
+  friend bool operator==(const Shift&, const Shift&) = default;
+};
+
+struct Access {
+  const AccessPattern* pattern = nullptr;
+  const Tensor* tensor = nullptr;
+};
+Access access_of(const SpatialProgram& p, const Stage& s) {
+  if (const auto* load = std::get_if<Load>(&s.kind)) return {&load->pattern, &p.tensor(load->tensor)};
+  if (const auto* store = std::get_if<Store>(&s.kind)) return {&store->pattern, &p.tensor(store->tensor)};
+  return {};
+}
+
+// What of `first` decides the extents of an instance's pages: how far its last page reaches beyond the tensor, if it
+// does.
+void sign(std::vector<std::uint64_t>& signature, const AccessPattern& a, const Tensor& t, std::uint32_t native_tile,
+          std::size_t i) {
+  for (std::size_t d = 0; d < a.page_tiles.size(); ++d) {
+    std::uint64_t end = sum(a.first[i][d], a.page_tiles[d]);
+    for (std::size_t l = 0; l < a.loops.size(); ++l) end = sum(end, product(a.loops[l] - 1, a.stride[l][d]));
+    const auto extent = static_cast<std::uint64_t>(t.shape[d]);
+    const bool whole = end <= a.extent_tiles[d] && product(end, native_tile) <= extent;
+    signature.push_back(whole ? 0 : 1);
+    if (whole) continue;
+    signature.push_back(a.extent_tiles[d] - a.first[i][d]);
+    signature.push_back(extent - a.first[i][d] * native_tile);
+  }
+}
+
+// Follows translations from the loads to the stores.
+class Translation {
+ public:
+  Translation(const Subject& s, SectionId section) : s_(s), shift_(s.p.buffers.size()) {
+    for (const Stage& stage : s.p.stages)
+      if (stage.section == section) stages_.push_back(&stage);
+    // An order in which a stage comes after the first of its inputs that is known (a matmul after both): a ring has no
+    // order in which all are.
+    std::vector<bool> known(s.p.buffers.size(), false), done(s.p.stages.size(), false);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Stage* stage : stages_) {
+        if (done[stage->id.value] || !ready(*stage, known)) continue;
+        done[stage->id.value] = changed = true;
+        order_.push_back(stage);
+        for (const Port& port : stage->ports)
+          if (port.direction == Direction::output) known[port.buffer.value] = true;
+      }
+    }
+  }
+
+  // Whether instance i is instance r, moved.
+  bool same(std::size_t i, std::size_t r) {
+    for (const Stage* stage : order_) {
+      if (i >= s_.instances(*stage)) continue;
+      const Shift shift = out(*stage, i, r);
+      for (const Port& port : stage->ports)
+        if (port.direction == Direction::output) shift_[port.buffer.value] = shift;
+    }
+    return std::all_of(stages_.begin(), stages_.end(),
+                       [&](const Stage* stage) { return i >= s_.instances(*stage) || agrees(*stage, i, r); });
+  }
+
+ private:
+  static bool is_matmul(const Stage& s) { return std::holds_alternative<MatmulTiles>(s.kind); }
+  bool ready(const Stage& stage, const std::vector<bool>& known) const {
+    if (std::holds_alternative<Load>(stage.kind)) return true;
+    if (const auto* recv = std::get_if<Recv>(&stage.kind)) return known[s_.p.edge(recv->edge).buffer.value];
+    bool any = false, all = true;
+    for (const Port& port : stage.ports) {
+      if (port.direction == Direction::output) continue;
+      any = any || known[port.buffer.value];
+      all = all && known[port.buffer.value];
+    }
+    return is_matmul(stage) ? all : any;
+  }
+  Shift pattern_shift(const Stage& stage, std::size_t i, std::size_t r) const {
+    const Access a = access_of(s_.p, stage);
+    const auto of = [&](std::size_t d) {
+      return (a.pattern->first[i][d] - a.pattern->first[r][d]) * s_.p.header.native_tile;
+    };
+    return a.pattern->page_tiles.size() == 1 ? Shift{0, of(0)} : Shift{of(0), of(1)};
+  }
+  Shift out(const Stage& stage, std::size_t i, std::size_t r) const {
+    if (std::holds_alternative<Load>(stage.kind)) return pattern_shift(stage, i, r);
+    if (const auto* recv = std::get_if<Recv>(&stage.kind)) return shift_[s_.p.edge(recv->edge).buffer.value];
+    if (is_matmul(stage) && stage.ports.size() > 1)
+      return {shift_[stage.ports[0].buffer.value].rows, shift_[stage.ports[1].buffer.value].cols};
+    for (const Port& port : stage.ports)
+      if (port.direction == Direction::input) return shift_[port.buffer.value];
+    return {};
+  }
+  bool agrees(const Stage& stage, std::size_t i, std::size_t r) const {
+    const auto is = [&](const Port& port, const Shift& shift) {
+      return port.direction == Direction::output || shift_[port.buffer.value] == shift;
+    };
+    if (is_matmul(stage))
+      return stage.ports.size() > 1 && shift_[stage.ports[0].buffer.value].cols == 0 &&
+             shift_[stage.ports[1].buffer.value].rows == 0;
+    const Shift shift = std::holds_alternative<Store>(stage.kind) ? pattern_shift(stage, i, r) : out(stage, i, r);
+    return std::all_of(stage.ports.begin(), stage.ports.end(), [&](const Port& port) { return is(port, shift); });
+  }
+
+  const Subject& s_;
+  std::vector<Shift> shift_;  // by buffer, of the instance at hand
+  std::vector<const Stage*> stages_, order_;
+};
+
+}  // namespace
+
+std::uint64_t Classes::weight(std::uint32_t representative, std::size_t n) const {
+  return static_cast<std::uint64_t>(
+      std::count(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(std::min(n, of.size())), representative));
+}
+
+Classes classes_of(const Subject& s, SectionId section) {
+  std::size_t most = 0;
+  for (const Stage& stage : s.p.stages)
+    if (stage.section == section) most = std::max(most, s.instances(stage));
+  Classes classes;
+  classes.of.resize(most);
+  Translation translation(s, section);
+  std::map<std::vector<std::uint64_t>, std::vector<std::uint32_t>> alike;
+  for (std::uint32_t i = 0; i < most; ++i) {
+    std::vector<std::uint64_t> signature;
+    for (const Stage& stage : s.p.stages) {
+      if (stage.section != section) continue;
+      signature.push_back(i < s.instances(stage) ? 1 : 0);
+      const Access a = access_of(s.p, stage);
+      if (a.pattern != nullptr && i < s.instances(stage))
+        sign(signature, *a.pattern, *a.tensor, s.p.header.native_tile, i);
+    }
+    std::vector<std::uint32_t>& candidates = alike[signature];
+    classes.of[i] = i;
+    // The first of its likes, or one of those that was no translation of the first.
+    for (const std::uint32_t r : candidates)
+      if (candidates.size() < most_candidates && translation.same(i, r)) {
+        classes.of[i] = r;
+        break;
+      }
+    if (classes.of[i] == i) {
+      candidates.push_back(i);
+      classes.representatives.push_back(i);
+    }
+  }
+  return classes;
+}
+
+}  // namespace rdusim::certificate

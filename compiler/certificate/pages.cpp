@@ -1,0 +1,136 @@
+#include "compiler/certificate/pages.h"
+
+#include <algorithm>
+#include <array>
+
+#include "compiler/certificate/finding.h"
+
+namespace rdusim::certificate {
+
+namespace {
+
+constexpr std::uint64_t most_looked_at = std::uint64_t{1} << 20;
+
+// Tiles [begin, end) of an axis after clipping to the pattern's own extent; nothing where the page cannot be moved.
+struct Span {
+  std::uint64_t begin = 0, end = 0;
+};
+std::optional<Span> span_at(const AccessPattern& a, const Tensor& t, std::size_t axis, std::uint64_t start) {
+  if (start >= a.extent_tiles[axis]) return std::nullopt;
+  const std::uint64_t end = std::min(sum(start, a.page_tiles[axis]), a.extent_tiles[axis]);
+  if (end > t.tiles[axis]) return std::nullopt;
+  return Span{start, end};
+}
+
+template <class F>
+bool each_axis(const AccessPattern& a, std::size_t instance, std::uint64_t page, F&& f) {
+  std::array<std::uint64_t, 2> start{};
+  const std::size_t rank = a.page_tiles.size();
+  for (std::size_t d = 0; d < rank; ++d) start[d] = a.first[instance][d];
+  for (std::size_t l = a.loops.size(); l-- > 0;) {
+    const std::uint64_t i = page % a.loops[l];
+    page /= a.loops[l];
+    if (i != 0)
+      for (std::size_t d = 0; d < rank; ++d) start[d] += i * a.stride[l][d];
+  }
+  for (std::size_t d = 0; d < rank; ++d)
+    if (!f(d, start[d])) return false;
+  return true;
+}
+
+Box box(const std::vector<std::int64_t>& offset, const std::vector<std::int64_t>& shape) {
+  const auto at = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
+  if (shape.size() == 1) return {0, at(offset[0]), 1, at(shape[0])};
+  return {at(offset[0]), at(offset[1]), at(shape[0]), at(shape[1])};
+}
+
+}  // namespace
+
+std::string to_string(const Box& b) {
+  return fmt::format("[{}:{}, {}:{}]", b.row, b.row + b.rows, b.col, b.col + b.cols);
+}
+
+std::string unreadable(const Tensor& t) {
+  const std::size_t rank = t.shape.size();
+  if (rank == 0 || rank > 2) return fmt::format("tensor '{}' has {} axes; one or two are checked", t.name, rank);
+  if (t.tiles.size() != rank || t.whole.size() != rank || t.offset.size() != rank)
+    return fmt::format("tensor '{}' does not say the same number of axes everywhere", t.name);
+  std::uint64_t elements = 1;
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (t.shape[d] <= 0 || t.offset[d] < 0 || t.whole[d] < t.shape[d] || t.offset[d] > t.whole[d] - t.shape[d])
+      return fmt::format("tensor '{}' is no part of its whole", t.name);
+    elements = product(elements, static_cast<std::uint64_t>(t.whole[d]));
+  }
+  if (elements > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    return fmt::format("tensor '{}' is too large", t.name);
+  return {};
+}
+
+std::string unreadable(const AccessPattern& a, const Tensor& t, std::size_t instances, std::uint32_t native_tile) {
+  if (std::string wrong = unreadable(t); !wrong.empty()) return wrong;
+  const std::size_t rank = t.shape.size();
+  if (a.page_tiles.size() != rank || a.extent_tiles.size() != rank || a.stride.size() != a.loops.size() ||
+      a.first.size() < instances)
+    return fmt::format("an access pattern of tensor '{}' does not fit its {} axes or its {} instances", t.name, rank,
+                       instances);
+  for (std::size_t i = 0; i < instances; ++i)
+    if (a.first[i].size() != rank) return fmt::format("an access pattern of tensor '{}' lacks an axis", t.name);
+  for (std::size_t l = 0; l < a.loops.size(); ++l)
+    if (a.stride[l].size() != rank || a.loops[l] == 0)
+      return fmt::format("a loop of an access pattern of tensor '{}' is malformed", t.name);
+  for (std::size_t d = 0; d < rank; ++d) {
+    std::uint64_t last = 0;
+    for (std::size_t i = 0; i < instances; ++i) last = std::max(last, a.first[i][d]);
+    for (std::size_t l = 0; l < a.loops.size(); ++l) last = sum(last, product(a.loops[l] - 1, a.stride[l][d]));
+    if (a.page_tiles[d] == 0 || product(sum(last, a.page_tiles[d]), std::max(native_tile, 1u)) == too_many)
+      return fmt::format("a page of tensor '{}' leaves the range of numbers", t.name);
+  }
+  return {};
+}
+
+std::uint64_t pages_of(const AccessPattern& a) {
+  std::uint64_t n = 1;
+  for (const std::uint64_t l : a.loops) n = product(n, l);
+  return n;
+}
+
+std::optional<Box> box_of(const AccessPattern& a, const Tensor& t, std::uint32_t native_tile, std::size_t instance,
+                          std::uint64_t page) {
+  std::array<std::uint64_t, 2> begin{}, size{};
+  const bool movable = each_axis(a, instance, page, [&](std::size_t d, std::uint64_t start) {
+    const auto span = span_at(a, t, d, start);
+    if (!span) return false;
+    const auto extent = static_cast<std::uint64_t>(t.shape[d]);
+    const std::uint64_t from = std::min(span->begin * native_tile, extent);
+    begin[d] = static_cast<std::uint64_t>(t.offset[d]) + from;
+    size[d] = std::min(span->end * native_tile, extent) - from;
+    return true;
+  });
+  if (!movable) return std::nullopt;
+  if (t.shape.size() == 1) return Box{0, begin[0], 1, size[0]};
+  return Box{begin[0], begin[1], size[0], size[1]};
+}
+
+std::optional<std::uint64_t> movable_pages(const AccessPattern& a, const Tensor& t, std::size_t instance) {
+  const std::uint64_t pages = pages_of(a);
+  // Starts only grow along the loops: where the last page can be moved, all can.
+  const auto movable = [&](std::uint64_t page) {
+    return each_axis(a, instance, page,
+                     [&](std::size_t d, std::uint64_t start) { return span_at(a, t, d, start).has_value(); });
+  };
+  if (pages == 0 || pages == too_many) return pages == 0 ? std::optional<std::uint64_t>(0) : std::nullopt;
+  if (movable(pages - 1)) return pages;
+  if (pages > most_looked_at) return std::nullopt;
+  std::uint64_t n = 0;
+  for (std::uint64_t f = 0; f < pages; ++f) n += movable(f) ? 1 : 0;
+  return n;
+}
+
+Box slice_of(const Tensor& t) {
+  return box(t.offset, t.shape);
+}
+Box whole_of(const Tensor& t) {
+  return box(std::vector<std::int64_t>(t.whole.size(), 0), t.whole);
+}
+
+}  // namespace rdusim::certificate

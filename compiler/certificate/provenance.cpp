@@ -1,0 +1,455 @@
+// Reduction completeness, by a symbolic execution: every page says which elements it holds and which products they sum.
+//
+// The streams of pages do not depend on the order of firings (rates are static, a buffer has one producer), so one
+// execution shows what every run computes. Instances that are translations of each other (classes.h) are executed once.
+// Each trip of a section moves the same pages; one is executed.
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "compiler/certificate/classes.h"
+#include "compiler/certificate/contributions.h"
+#include "compiler/certificate/execution.h"
+#include "compiler/certificate/obligations.h"
+#include "compiler/certificate/pages.h"
+#include "compiler/support/summation_tree.h"
+
+namespace rdusim::certificate {
+
+namespace {
+
+constexpr std::uint64_t most_firings = std::uint64_t{1} << 24;
+constexpr std::uint64_t most_pages = std::uint64_t{1} << 22;  // held at once
+
+// A page, as far as it matters: elements [begin, end), row-major, of a box of an operand or of an operator's output.
+struct Page {
+  enum class Kind : std::uint8_t {
+    zeros,    // initial pages, or nothing yet
+    operand,  // as loaded; `of`: the operand
+    sum,      // of products of operator `of`, and perhaps addends
+    value,    // no longer a sum: something else than an addition was applied to a complete one
+  } kind = Kind::zeros;
+  std::uint32_t of = 0;
+  std::uint32_t set = 0;  // sum, value: contributions
+  Box box;
+  std::uint64_t begin = 0, end = 0;
+  std::uint64_t elements() const { return end - begin; }
+};
+
+class Symbolic {
+ public:
+  Symbolic(const Subject& s, Provenance& result) : s_(s), result_(result), k_of_(most_operator(s.p) + 1, 0) {}
+
+  // Gives false where something is wrong, or was left unchecked; `result.finding` says what.
+  bool run(const Section& section) {
+    section_ = &section;
+    Extent extent;
+    if (s_.uniform) {
+      classes_ = classes_of(s_, section.id);
+      extent.instances = classes_.representatives;
+    }
+    const Net net = Net::of(s_, section.id, extent);
+    std::uint64_t pages = 0;
+    for (const Net::Queue& q : net.queues) pages = sum(pages, q.depth);
+    if (net.all_firings > most_firings || pages > most_pages) {
+      result_.finding = unchecked("section '{}' has {} firings of instances that differ; {} are looked at",
+                                  section.name, net.all_firings, most_firings);
+      return false;
+    }
+    net_ = &net;
+    base_.assign(net.queues.size(), 0);
+    std::uint64_t at = 0;
+    for (std::size_t q = 0; q < net.queues.size(); ++q) {
+      base_[q] = at;
+      at += std::max<std::uint64_t>(net.queues[q].depth, 1);
+    }
+    pages_.assign(at, Page{});
+    held_.assign(net.actors.size(), Page{});
+    run_begin_.assign(net.actors.size(), 0);
+    run_end_.assign(net.actors.size(), 0);
+    Execution execution(net);
+    execution_ = &execution;
+    if (execution.run(most_firings, [this](std::uint32_t actor, std::uint64_t f) { return fire(actor, f); }))
+      return true;
+    if (result_.finding.status == ProofStatus::proved)
+      result_.finding = unchecked("section '{}' does not run to its end", section.name);
+    return false;
+  }
+
+  // Numbers of what was found, by tensor.
+  std::map<TensorId, std::uint64_t> contributions;
+
+ private:
+  static std::uint32_t most_operator(const SpatialProgram& p) {
+    std::uint32_t most = 0;
+    for (const Stage& s : p.stages)
+      if (const auto* m = std::get_if<MatmulTiles>(&s.kind)) most = std::max(most, m->op.value);
+    return std::min(most, std::uint32_t{1} << 20);
+  }
+
+  Page& cell(std::uint32_t queue, std::uint64_t index) {
+    return pages_[base_[queue] + index % std::max<std::uint64_t>(net_->queues[queue].depth, 1)];
+  }
+  const Page& head(const Net::Use& use) { return cell(use.queue, execution_->popped(use.slot)); }
+  void push(const Net::Use& use, const Page& page, std::uint64_t times) {
+    const Net::Queue& q = net_->queues[use.queue];
+    for (std::uint64_t i = 0; i < times; ++i) cell(use.queue, q.initial + execution_->pushed(use.queue) + i) = page;
+  }
+  // How many instances of `stage` the actor stands for.
+  std::uint64_t weight(const Net::Actor& a, const Stage& stage) const {
+    return s_.uniform ? classes_.weight(a.instance, s_.instances(stage)) : 1;
+  }
+
+  template <class... Args>
+  bool fault(const Net::Actor& a, std::uint64_t f, fmt::format_string<Args...> format, Args&&... args) {
+    result_.finding = refuted("stage '{}', instance {}, firing {}: {}", s_.p.stage(a.stage).name, a.instance, f,
+                              fmt::format(format, std::forward<Args>(args)...));
+    return false;
+  }
+  std::string text(const Page& page) const {
+    const std::string part =
+        page.elements() == page.box.elements() ? "" : fmt::format(" elements [{}, {})", page.begin, page.end);
+    switch (page.kind) {
+      case Page::Kind::zeros:
+        return "zeros";
+      case Page::Kind::operand:
+        return fmt::format("operand {} {}{}", page.of, to_string(page.box), part);
+      case Page::Kind::sum:
+        return fmt::format("a sum of operator {} {}{}", page.of, to_string(page.box), part);
+      case Page::Kind::value:
+        return fmt::format("a value of operator {} {}{}", page.of, to_string(page.box), part);
+    }
+    return "";
+  }
+
+  static Page cut(const Page& page, const Chunk& chunk) {
+    if (chunk.of <= 1) return page;
+    const ElementRange range = chunk_range(page.elements(), chunk.index, chunk.of);
+    Page part = page;
+    part.begin = page.begin + range.begin;
+    part.end = page.begin + range.end;
+    return part;
+  }
+
+  bool fire(std::uint32_t id, std::uint64_t f) {
+    const Net::Actor& a = net_->actors[id];
+    if (a.crossing) return cross(a, f);
+    const Stage& stage = s_.p.stage(a.stage);
+    if (const auto* load = std::get_if<Load>(&stage.kind)) return fire(a, f, *load);
+    if (const auto* matmul = std::get_if<MatmulTiles>(&stage.kind)) return fire(a, id, f, *matmul);
+    if (const auto* generic = std::get_if<Generic>(&stage.kind)) return fire(a, id, f, *generic);
+    if (const auto* store = std::get_if<Store>(&stage.kind)) return fire(a, f, *store);
+    return true;
+  }
+
+  const Net::Use* use_of(const Net::Actor& a, std::size_t port) const {
+    for (std::uint32_t u = a.first_use; u < a.first_use + a.uses; ++u)
+      if (net_->uses[u].port == port) return &net_->uses[u];
+    return nullptr;
+  }
+  void push_all(const Net::Actor& a, std::uint64_t f, const Page& page) {
+    for (std::uint32_t u = a.first_use; u < a.first_use + a.uses; ++u) {
+      const Net::Use& use = net_->uses[u];
+      if (use.slot != Net::nobody) continue;
+      const std::uint64_t times = net_->rates[use.rates].free.at(f);
+      if (times == 0) continue;
+      push(use, page, times);
+      hand_over(a, use, page, times);
+    }
+  }
+  // What a chip gives to a collective is what stages outside of it push for it.
+  void hand_over(const Net::Actor& a, const Net::Use& use, const Page& page, std::uint64_t times) {
+    const Stage& from = s_.p.stage(a.stage);
+    if (from.collective) return;
+    const Buffer& b = s_.p.buffer(net_->queues[use.queue].buffer);
+    for (const Consumer& c : s_.consumers[b.id.value]) {
+      const std::optional<CollectiveId> into = s_.p.edge(c.edge).collective;
+      if (!into || into->value >= result_.sent.size()) continue;
+      const ChipId chip = s_.p.chip_of(from);
+      std::vector<std::uint64_t>& sent = result_.sent[into->value];
+      if (chip.value >= sent.size()) continue;
+      sent[chip.value] =
+          sum(sent[chip.value], product(product(page.elements() * bytes_of(b.dtype), times), weight(a, from)));
+      return;
+    }
+  }
+
+  bool cross(const Net::Actor& a, std::uint64_t f) {
+    const Edge& e = s_.p.edge(a.edge);
+    const Net::Use& source = net_->uses[a.first_use];
+    const Page page = cut(head(source), e.chunk);
+    const Stage& from = s_.p.stage(e.from);
+    const Bytes bytes =
+        product(product(page.elements() * bytes_of(s_.p.buffer(e.buffer).dtype), weight(a, from)), s_.trips(from));
+    for (std::uint32_t u = 1; u < a.uses; ++u) {
+      if (!a.uses_in(u, f)) continue;
+      const Net::Use& use = net_->uses[a.first_use + u];
+      push(use, page, 1);
+      const BufferId landing = net_->queues[use.queue].buffer;
+      for (std::size_t to = 0; to < e.to.size(); ++to)
+        for (const Producer& p : s_.producers[landing.value])
+          if (p.stage == e.to[to]) result_.edge_bytes[e.id.value][to] = sum(result_.edge_bytes[e.id.value][to], bytes);
+    }
+    return true;
+  }
+
+  bool fire(const Net::Actor& a, std::uint64_t f, const Load& load) {
+    const Tensor& t = s_.p.tensor(load.tensor);
+    Page page;
+    if (const auto box = box_of(load.pattern, t, s_.p.header.native_tile, a.instance, f)) {
+      page.kind = Page::Kind::operand;
+      page.of = t.operand.value;
+      page.box = *box;
+      page.end = box->elements();
+    }
+    push_all(a, f, page);
+    return true;
+  }
+
+  bool fire(const Net::Actor& a, std::uint32_t id, std::uint64_t f, const MatmulTiles& m) {
+    const Net::Use* port_a = use_of(a, 0);
+    const Net::Use* port_b = use_of(a, 1);
+    if (port_a == nullptr || port_b == nullptr || port_a->slot == Net::nobody || port_b->slot == Net::nobody)
+      return fault(a, f, "a matmul takes its operands from its first two ports");
+    const Page& left = head(*port_a);
+    const Page& right = head(*port_b);
+    if (left.kind != Page::Kind::operand || right.kind != Page::Kind::operand)
+      return fault(a, f, "multiplies {} and {}: both must be whole operands", text(left), text(right));
+    if (left.box.col != right.box.row || left.box.cols != right.box.rows)
+      return fault(a, f, "multiplies contraction [{}, {}) of its left operand with [{}, {}) of its right", left.box.col,
+                   left.box.col + left.box.cols, right.box.row, right.box.row + right.box.rows);
+    if (!is_operand_of(m.op, 0, left.of) || !is_operand_of(m.op, 1, right.of))
+      return fault(a, f, "multiplies operands {} and {}, which are not those of operator {}", left.of, right.of,
+                   m.op.value);
+    if (m.op.value >= k_of_.size()) return fault(a, f, "computes operator {}, which is out of range", m.op.value);
+    k_of_[m.op.value] = std::max(k_of_[m.op.value], extent_of_k(left.of));
+
+    Page& acc = held_[id];
+    const Box block{left.box.row, right.box.col, left.box.rows, right.box.cols};
+    const bool first = f % m.k_pages == 0;
+    if (first) {
+      acc = Page{Page::Kind::sum, m.op.value, 0, block, 0, block.elements()};
+      run_begin_[id] = run_end_[id] = left.box.col;
+    } else if (acc.box != block) {
+      return fault(a, f, "adds products of block {} to block {}", to_string(block), to_string(acc.box));
+    }
+    // Products of consecutive contraction indices are one contribution, as the accumulator adds them one by one.
+    if (left.box.col != run_end_[id]) {
+      close(a, id, acc);
+      run_begin_[id] = left.box.col;
+    }
+    run_end_[id] = left.box.col + left.box.cols;
+    if (a.instance == 0) {
+      std::uint64_t& macs = result_.first_instance_macs[a.stage.value];
+      macs = sum(macs, product(block.elements(), left.box.cols));
+    }
+    if (f % m.k_pages == m.k_pages - 1) close(a, id, acc);
+    push_all(a, f, acc);
+    return true;
+  }
+  void close(const Net::Actor& a, std::uint32_t id, Page& acc) {
+    if (run_begin_[id] == run_end_[id]) return;
+    acc.set = sets_.sum(acc.set, sets_.single({Contribution::Kind::products, acc.of, s_.p.chip_of(s_.p.stage(a.stage)),
+                                               run_begin_[id], run_end_[id]}));
+    run_begin_[id] = run_end_[id];
+  }
+
+  bool is_operand_of(OperatorId op, std::size_t place, std::uint32_t operand) const {
+    if (!s_.p.operators || op.value >= s_.p.operators->operators.size()) return true;
+    const Operator& o = s_.p.operators->operators[op.value];
+    return place < o.in.size() && o.in[place].value == operand;
+  }
+  // Columns of the whole of an operand.
+  std::uint64_t extent_of_k(std::uint32_t operand) {
+    const auto [it, is_new] = columns_.try_emplace(operand, 0);
+    if (is_new)
+      for (const Tensor& t : s_.p.tensors)
+        if (t.operand.value == operand && !t.whole.empty()) it->second = static_cast<std::uint64_t>(t.whole.back());
+    return it->second;
+  }
+
+  bool fire(const Net::Actor& a, std::uint32_t id, std::uint64_t f, const Generic& g) {
+    struct Term {
+      Page page;
+      std::optional<double> number;
+    };
+    std::vector<Term> stack;
+    const auto as_addend = [&](Term& t) {
+      if (t.number && *t.number != 0) {
+        t.page.kind = Page::Kind::sum;
+        t.page.of = nobody;
+        t.page.set = sets_.single({Contribution::Kind::constant, 0, {}, 0, 0});
+      } else if (t.page.kind == Page::Kind::operand) {
+        t.page.set = sets_.single({Contribution::Kind::operand, t.page.of, {}, 0, 0});
+        t.page.kind = Page::Kind::sum;
+        t.page.of = nobody;
+      }
+    };
+    for (const ExprNode& node : at_phase(g.bodies, f)) {
+      switch (node.op) {
+        case ExprOp::operand: {
+          const Net::Use* use = use_of(a, node.index);
+          if (use == nullptr || use->slot == Net::nobody)
+            return fault(a, f, "its body reads port {}, which is no input", node.index);
+          if (net_->rates[use->rates].take.at(f) == 0)
+            return fault(a, f, "its body reads port {}, which has no page in this phase", node.index);
+          const Stage& stage = s_.p.stage(a.stage);
+          stack.push_back({cut(head(*use), at_phase(stage.ports[node.index].chunk, f)), {}});
+          break;
+        }
+        case ExprOp::accumulator:
+          stack.push_back({held_[id], {}});
+          break;
+        case ExprOp::constant:
+          stack.push_back({{}, node.number});
+          break;
+        case ExprOp::negate:
+          if (stack.empty()) return fault(a, f, "its body is malformed");
+          if (!settle(a, f, stack.back().page)) return false;
+          break;
+        case ExprOp::add:
+        case ExprOp::subtract:
+        case ExprOp::multiply:
+        case ExprOp::maximum:
+        case ExprOp::minimum: {
+          if (stack.size() < 2) return fault(a, f, "its body is malformed");
+          Term right = stack.back();
+          stack.pop_back();
+          Term& left = stack.back();
+          if (node.op != ExprOp::add) {
+            if (!settle(a, f, left.page) || !settle(a, f, right.page)) return false;
+            if (left.page.kind == Page::Kind::zeros) left.page = right.page;
+            left.number.reset();
+            break;
+          }
+          as_addend(left);
+          as_addend(right);
+          if (!add(a, f, left.page, right.page)) return false;
+          left.number.reset();
+          break;
+        }
+      }
+    }
+    if (stack.size() != 1) return fault(a, f, "its body is malformed");
+    held_[id] = stack.back().page;
+    push_all(a, f, held_[id]);
+    return true;
+  }
+
+  bool add(const Net::Actor& a, std::uint64_t f, Page& left, const Page& right) {
+    const auto is_empty = [](const Page& p) { return p.kind == Page::Kind::zeros; };
+    if (is_empty(right)) return true;
+    if (is_empty(left)) {
+      left = right;
+      return true;
+    }
+    const auto has_place = [](const Page& p) { return p.box.elements() != 0; };  // a constant has none
+    if (has_place(left) && has_place(right) &&
+        (left.box != right.box || left.begin != right.begin || left.end != right.end))
+      return fault(a, f, "adds {} to {}", text(right), text(left));
+    if (left.of != nobody && right.of != nobody && left.of != right.of && left.kind == Page::Kind::sum &&
+        right.kind == Page::Kind::sum)
+      return fault(a, f, "adds {} to {}", text(right), text(left));
+    Page all = has_place(left) ? left : right;
+    all.of = left.of != nobody ? left.of : right.of;
+    all.kind = left.kind == Page::Kind::value || right.kind == Page::Kind::value ? Page::Kind::value : Page::Kind::sum;
+    all.set = sets_.sum(left.set, right.set);
+    left = all;
+    return true;
+  }
+
+  // Something that is not an addition is applied to `page`: a sum must be complete by then.
+  bool settle(const Net::Actor& a, std::uint64_t f, Page& page) {
+    if (page.kind != Page::Kind::sum || page.of >= k_of_.size()) return true;
+    const std::string& wrong = sets_.fault(page.set, page.of, k_of_[page.of]);
+    if (!wrong.empty())
+      return fault(a, f, "applies a function that does not only add to {} before it is complete: {}", text(page),
+                   wrong);
+    page.kind = Page::Kind::value;
+    return true;
+  }
+
+  bool fire(const Net::Actor& a, std::uint64_t f, const Store& store) {
+    const Stage& stage = s_.p.stage(a.stage);
+    const Tensor& t = s_.p.tensor(store.tensor);
+    const Net::Use* from = nullptr;
+    for (std::uint32_t u = a.first_use; u < a.first_use + a.uses && from == nullptr; ++u)
+      if (net_->uses[u].slot != Net::nobody && net_->rates[net_->uses[u].rates].free.at(f) > 0) from = &net_->uses[u];
+    if (from == nullptr) return fault(a, f, "stores a page of no port");
+    const Page page = cut(head(*from), at_phase(stage.ports[from->port].chunk, f));
+    const std::uint64_t phases = std::max<std::uint64_t>(store.chunks.size(), 1);
+    const auto box = box_of(store.pattern, t, s_.p.header.native_tile, a.instance, f / phases);
+    if (!box) return fault(a, f, "stores a page that lies outside of tensor '{}'", t.name);
+    const Chunk chunk = store.chunks.empty() ? Chunk{} : store.chunks[f % phases];
+    const ElementRange range = chunk_range(box->elements(), chunk.index, std::max(chunk.of, 1u));
+    if (page.box != *box || page.begin != range.begin || page.end != range.end)
+      return fault(a, f, "stores {} where '{}' holds {} elements [{}, {})", text(page), t.name, to_string(*box),
+                   range.begin, range.end);
+    std::uint64_t parts = 1;
+    switch (page.kind) {
+      case Page::Kind::zeros:
+        return fault(a, f, "stores a page that nobody computed into '{}'", t.name);
+      case Page::Kind::operand:
+        if (page.of != t.operand.value) return fault(a, f, "stores {} into tensor '{}'", text(page), t.name);
+        break;
+      case Page::Kind::sum:
+      case Page::Kind::value: {
+        if (page.of == nobody || page.of >= k_of_.size())
+          return fault(a, f, "stores {} into tensor '{}'", text(page), t.name);
+        if (s_.p.operators && page.of < s_.p.operators->operators.size() &&
+            s_.p.operators->operators[page.of].out != t.operand)
+          return fault(a, f, "stores {} into tensor '{}', which is not its output", text(page), t.name);
+        const std::string& wrong = sets_.fault(page.set, page.of, k_of_[page.of]);
+        if (!wrong.empty()) return fault(a, f, "stores {} into '{}', but {}", text(page), t.name, wrong);
+        const auto& set = sets_.of(page.set);
+        parts = static_cast<std::uint64_t>(std::count_if(
+            set.begin(), set.end(), [](const Contribution& c) { return c.kind == Contribution::Kind::products; }));
+        break;
+      }
+    }
+    std::uint64_t& most = contributions[t.id];
+    most = std::max(most, parts);
+    return true;
+  }
+
+  static constexpr std::uint32_t nobody = 0xffffffff;
+
+  const Subject& s_;
+  Provenance& result_;
+  const Section* section_ = nullptr;
+  const Net* net_ = nullptr;
+  Execution* execution_ = nullptr;
+  Classes classes_;
+  Contributions sets_;
+  std::vector<std::uint64_t> base_;  // of each queue's cells in pages_
+  std::vector<Page> pages_;
+  std::vector<Page> held_;  // by actor: accumulator
+  std::vector<std::uint64_t> run_begin_,
+      run_end_;                      // by actor: contraction indices added since the last contribution was closed
+  std::vector<std::uint64_t> k_of_;  // by operator: its contraction's extent
+  std::map<std::uint32_t, std::uint64_t> columns_;
+};
+
+}  // namespace
+
+Provenance reduction_completeness(const Subject& s) {
+  Provenance result;
+  if (!s.unreadable.empty()) {
+    result.finding = unchecked("{}", s.unreadable);
+    return result;
+  }
+  std::uint32_t chips = 0;
+  for (const Group& g : s.p.placement->groups)
+    for (const Site& site : g.sites) chips = std::max(chips, site.chip.value + 1);
+  result.sent.assign(s.p.collectives.size(), std::vector<std::uint64_t>(std::min(chips, s.t.chips), 0));
+  result.first_instance_macs.assign(s.p.stages.size(), 0);
+  for (const Edge& e : s.p.edges) result.edge_bytes.emplace_back(e.to.size(), 0);
+  Symbolic symbolic(s, result);
+  for (const Section& section : s.p.sections)
+    if (!symbolic.run(section)) return result;
+  result.complete = true;
+  result.contributions = std::move(symbolic.contributions);
+  return result;
+}
+
+}  // namespace rdusim::certificate
