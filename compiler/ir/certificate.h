@@ -57,7 +57,8 @@ struct CounterClaim {
   friend bool operator==(const CounterClaim&, const CounterClaim&) = default;
 };
 
-// Of one stored output (slice): its elements are written once each; each is the sum of `contributions` partial sums.
+// Of one stored output (slice): its elements are written once each; each is the sum of `contributions` partial sums
+// (0: not worked out).
 struct OutputClaim {
   TensorId tensor;
   std::uint64_t elements = 0;

@@ -1,0 +1,244 @@
+// The verifier has shown by now, or shows here, that the program keeps its rules; this pass writes down what follows
+// from them, with the numbers that a run can be held against, and adds what no rule asks for: least depths, the acyclic
+// order of chip links, and the bound on cycles.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "compiler/cost/cost.h"
+#include "compiler/ir/rates.h"
+#include "compiler/ir/untimed_run.h"
+#include "compiler/ir/verify.h"
+#include "compiler/passes/passes.h"
+
+namespace rdusim {
+namespace {
+
+constexpr int most_depth_runs = 64;  // untimed runs that look for least depths
+
+// ---- counts
+
+std::optional<std::size_t> port_of(const Stage& s, BufferId buffer, Direction direction) {
+  for (std::size_t i = 0; i < s.ports.size(); ++i)
+    if (s.ports[i].buffer == buffer && s.ports[i].direction == direction) return i;
+  return std::nullopt;
+}
+
+// Of instance 0; the counts balance, so all instances have them.
+std::vector<BufferClaim> buffer_claims(const SpatialProgram& p) {
+  std::vector<BufferClaim> claims(p.buffers.size());
+  for (const Buffer& b : p.buffers) {
+    claims[b.id.value].buffer = b.id;
+    claims[b.id.value].depth = b.depth_pages;
+  }
+  for (const Stage& s : p.stages)
+    for (std::size_t i = 0; i < s.ports.size(); ++i) {
+      if (s.ports[i].direction != Direction::output) continue;
+      const PortCounts counts = count_pages(p, s, i, 0).value_or(PortCounts{});
+      BufferClaim& claim = claims[s.ports[i].buffer.value];
+      claim.reserved += counts.reserved;
+      claim.pushed += counts.pushed;
+    }
+  for (const Edge& e : p.edges)
+    if (is_local(e.handshake))
+      for (const StageId to : e.to)
+        if (const auto port = port_of(p.stage(to), e.buffer, Direction::input))
+          claims[e.buffer.value].popped.push_back(count_pages(p, p.stage(to), *port, 0).value_or(PortCounts{}).popped);
+  // A crossing edge takes every page that it is given: what it does not take would not balance.
+  for (const Edge& e : p.edges)
+    if (!is_local(e.handshake)) claims[e.buffer.value].popped.push_back(claims[e.buffer.value].pushed);
+  return claims;
+}
+
+// ---- least depths
+
+std::vector<std::uint64_t> depth_floors(const SpatialProgram& p) {
+  std::vector<std::uint64_t> floor(p.buffers.size(), 1);
+  for (const Buffer& b : p.buffers) floor[b.id.value] = std::max<std::uint64_t>(1, b.initial_pages);
+  for (const Stage& s : p.stages)
+    for (const Port& port : s.ports) {
+      std::uint64_t& f = floor[port.buffer.value];
+      f = std::max<std::uint64_t>(f, greatest(port.direction == Direction::input ? port.need : port.reserve));
+    }
+  return floor;
+}
+
+// Most programs run with every buffer at its floor, which one run shows; where one does not, buffers are tried one by
+// one while runs last.
+void find_least_depths(const SpatialProgram& program, std::vector<BufferClaim>& claims) {
+  SpatialProgram p = program;
+  const auto finishes = [&] {
+    const UntimedRun run = run_untimed(p, p.header.native_tile);
+    return run.stuck == 0 && !run.undecided;
+  };
+  const std::vector<std::uint64_t> floor = depth_floors(p);
+  for (Buffer& b : p.buffers) b.depth_pages = floor[b.id.value];
+  if (finishes()) {
+    for (BufferClaim& claim : claims) claim.least_depth = floor[claim.buffer.value];
+    return;
+  }
+  for (Buffer& b : p.buffers) b.depth_pages = claims[b.id.value].depth;
+  int runs = 0;
+  for (Buffer& b : p.buffers) {
+    std::uint64_t low = floor[b.id.value], high = b.depth_pages;
+    while (low < high && runs < most_depth_runs) {
+      ++runs;
+      b.depth_pages = low + (high - low) / 2;
+      if (finishes())
+        high = b.depth_pages;
+      else
+        low = b.depth_pages + 1;
+    }
+    b.depth_pages = claims[b.id.value].depth;
+    if (low == high) claims[b.id.value].least_depth = low;
+  }
+}
+
+// ---- counters and outputs
+
+std::vector<CounterClaim> counter_claims(const SpatialProgram& p) {
+  std::vector<CounterClaim> claims;
+  for (const Edge& e : p.edges) {
+    if (is_local(e.handshake)) continue;
+    std::uint64_t receivers = 1;  // of an instance of the sender, at each `to`
+    if (e.map.kind == PageMapKind::multicast)
+      for (const auto& targets : e.map.targets) receivers = std::max<std::uint64_t>(receivers, targets.size());
+    receivers *= e.to.size();
+    CounterClaim claim{e.id, 0, 0, e.counter_bits};
+    if (e.handshake == Handshake::token) {  // credits: one a page of the landing
+      for (const StageId to : e.to)
+        claim.greatest = std::max(claim.greatest, p.buffer(p.stage(to).ports[0].buffer).depth_pages);
+      claim.initial = claim.greatest;
+    } else if (e.handshake == Handshake::semaphore) {  // ready: once a receiver and generation
+      claim.greatest = receivers;
+      for (const SemaphoreId id : e.semaphores->valid)
+        claim.width_bits = std::min(claim.width_bits, p.semaphores[id.value].width_bits);
+      claim.width_bits = std::min(claim.width_bits, p.semaphores[e.semaphores->ready.value].width_bits);
+    } else {  // arrivals of a generation
+      claim.greatest = 1 + receivers;
+    }
+    claims.push_back(claim);
+  }
+  return claims;
+}
+
+std::vector<OutputClaim> output_claims(const SpatialProgram& p) {
+  std::set<TensorId> stored;
+  for (const Stage& s : p.stages)
+    if (const auto* store = std::get_if<Store>(&s.kind)) stored.insert(store->tensor);
+  std::vector<OutputClaim> claims;
+  for (const TensorId id : stored) {
+    const Tensor& t = p.tensor(id);
+    OutputClaim claim{id, static_cast<std::uint64_t>(element_count(t.shape).value_or(0)), t.replicas, 0};
+    for (const SummationTree& tree : p.trees) {
+      const bool makes_it = p.operators && tree.op.value < p.operators->operators.size() &&
+                            p.operators->operators[tree.op.value].out == t.operand;
+      if (!makes_it) continue;
+      const auto leaves =
+          std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const SummationNode& n) { return n.leaf; });
+      claim.contributions = std::max(claim.contributions, static_cast<std::uint64_t>(leaves));
+    }
+    claims.push_back(claim);
+  }
+  return claims;
+}
+
+// ---- memory
+
+MemoryClaim memory_claim(const SpatialProgram& p, const Target& target) {
+  MemoryClaim claim;
+  claim.site_capacity_bytes = target.pmu.capacity_bytes;
+  claim.chip_capacity_bytes = target.hbm.capacity_bytes;
+  std::map<StageId, Bytes> accumulator;
+  for (const AccumulatorPlace& a : p.memory->accumulators) accumulator[a.stage] = a.bytes;
+  for (const Section& section : p.sections) {
+    std::map<BufferId, Bytes> storage;  // of those that are no alias: the largest of it and its aliases
+    std::map<GroupId, Bytes> of_group;
+    for (const Stage& s : p.stages) {
+      if (s.section != section.id) continue;
+      if (const auto a = accumulator.find(s.id); a != accumulator.end()) of_group[s.group] += a->second;
+      for (const Port& port : s.ports) {
+        const Buffer& b = p.buffer(port.buffer);
+        Bytes& bytes = storage[b.alias_of.value_or(b.id)];
+        bytes = std::max(bytes, b.depth_pages * b.page_bytes);
+      }
+    }
+    for (const auto& [buffer, bytes] : storage) of_group[p.buffer(buffer).group] += bytes;
+    std::map<Site, Bytes> sites;
+    for (const auto& [group, bytes] : of_group)
+      for (const Site& site : p.group(group).sites)
+        claim.busiest_site_bytes = std::max(claim.busiest_site_bytes, sites[site] += bytes);
+  }
+  std::map<ChipId, Bytes> chips;
+  for (const Tensor& t : p.tensors)
+    if (t.space == MemorySpace::hbm)
+      claim.busiest_chip_bytes =
+          std::max(claim.busiest_chip_bytes, chips[t.chip] += p.memory->tensors[t.id.value].bytes);
+  return claim;
+}
+
+// ---- network
+
+// Whether an order of the chip links exists that every route follows: then no pages wait for each other in a circle.
+// Takes away links that wait for none, until none is left or none can be.
+bool links_are_ordered(const SpatialProgram& p) {
+  std::map<LinkId, std::set<LinkId>> waits_for, waited_by;
+  std::set<LinkId> links;
+  for (const Edge& e : p.edges)
+    for (const auto& route : e.routes) {
+      links.insert(route.begin(), route.end());
+      for (std::size_t i = 1; i < route.size(); ++i) {
+        waits_for[route[i - 1]].insert(route[i]);
+        waited_by[route[i]].insert(route[i - 1]);
+      }
+    }
+  std::vector<LinkId> free;
+  for (const LinkId link : links)
+    if (waits_for[link].empty()) free.push_back(link);
+  std::size_t removed = 0;
+  while (!free.empty()) {
+    const LinkId link = free.back();
+    free.pop_back();
+    ++removed;
+    for (const LinkId before : waited_by[link]) {
+      waits_for[before].erase(link);
+      if (waits_for[before].empty()) free.push_back(before);
+    }
+  }
+  return removed == links.size();
+}
+
+}  // namespace
+
+Result<SpatialProgram> certify(SpatialProgram program, const Target& target) {
+  if (program.certificate || !program.placement || !program.memory || !program.schedule) return program;
+  // A program that breaks a rule gets no certificate; the rule says more than a refuted obligation would.
+  const Diagnostics broken = verify(program, target);
+  if (broken.has_errors()) return broken;
+
+  Certificate c;
+  for (std::size_t kind = 0; kind < obligation_kinds; ++kind)
+    c.obligations.push_back({static_cast<ObligationKind>(kind), ProofStatus::proved, ProofScope::every_schedule, ""});
+  const auto unchecked = [&](ObligationKind kind, std::string reason) {
+    Obligation& o = c.obligations[static_cast<std::size_t>(kind)];
+    o.status = ProofStatus::unchecked;
+    o.reason = std::move(reason);
+  };
+  c.buffers = buffer_claims(program);
+  find_least_depths(program, c.buffers);
+  c.counters = counter_claims(program);
+  c.outputs = output_claims(program);
+  c.memory = memory_claim(program, target);
+  for (const Edge& e : program.edges) ++(is_local(e.handshake) ? c.local_edges : c.crossing_edges);
+  if (!links_are_ordered(program))
+    unchecked(
+        ObligationKind::network_progress,
+        "the routes between chips lie on a cycle of links, so their order alone does not show that pages move on");
+  const Costs costs = estimate(program, target);
+  c.lower_bound_cycles = costs.lower_bound_cycles;
+  c.predicted_cycles = costs.predicted_cycles;
+  program.certificate = std::move(c);
+  return program;
+}
+
+}  // namespace rdusim
