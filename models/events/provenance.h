@@ -29,15 +29,25 @@ class ProvenanceTable {
   ProvenanceId single(const Contribution& c);
   // Multiset sum of two sets (0 is the empty set), adjacent ranges of a chip joined.
   ProvenanceId sum(ProvenanceId a, ProvenanceId b);
+  // sum(held, single(c)), remembered: a matmul asks for it at every firing.
+  ProvenanceId extend(ProvenanceId held, const Contribution& c);
   // The elements, sorted; valid until the next call that is not const.
   const std::vector<Contribution>& contributions(ProvenanceId id) const { return sets_[id]; }
 
  private:
   ProvenanceId intern(std::vector<Contribution> set);
 
+  struct Extension {
+    bool known = false;
+    ProvenanceId held = 0;
+    Contribution added;
+    ProvenanceId result = 0;
+  };
+
   std::vector<std::vector<Contribution>> sets_;
-  std::unordered_map<std::uint64_t, ProvenanceId> sums_;       // (a, b) -> a + b; looked up, never iterated
+  std::unordered_map<std::uint64_t, ProvenanceId> sums_;        // (a, b) -> a + b; looked up, never iterated
   std::unordered_multimap<std::uint64_t, ProvenanceId> index_;  // hash of a set -> its id; looked up, never iterated
+  std::vector<Extension> recent_;                               // direct-mapped; a miss costs time, never an answer
 };
 
 }  // namespace rdusim

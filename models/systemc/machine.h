@@ -15,47 +15,31 @@
 #include "models/events/events.h"
 #include "models/events/provenance.h"
 #include "models/units/fault.h"
+#include "models/units/waiting.h"
 
 namespace rdusim {
 
-// Elements of the program's tensors, by tensor id: row-major little-endian bytes of the slice. Empty vectors in a
-// timing-only run. Outputs are written in place.
-using TensorImages = std::vector<std::vector<std::byte>>;
-
 struct MachineOptions {
-  bool values = true;                           // else timing-only: provenance, no values
+  bool values = true;  // else timing-only: provenance, no values
   std::optional<Cycle> max_cycles;
-  std::uint64_t shuffle_seed = 0;               // not 0: equal-time events are dispatched in a random order (a test)
+  std::uint64_t shuffle_seed = 0;  // not 0: equal-time events are dispatched in a random order (a test)
   std::vector<Fault> faults;
-  const std::atomic<bool>* stop = nullptr;      // looked at after each event time; set by a checker or by Ctrl-C
-};
-
-// Who has not finished, and what it waits for. One entry a blocked instance.
-struct Waiting {
-  enum class For : std::uint8_t { page, room, credit, ready, valid, barrier, firing };
-  For what{};
-  std::optional<StageAt> stage;       // a stage instance, or
-  std::optional<ChannelAt> channel;   // a channel
-  std::optional<BufferAt> buffer;     // where it waits for a page or for room
-  std::uint64_t have = 0;
-  std::uint64_t want = 0;
-  std::uint64_t firing = 0;           // the firing (or page) that waits
-  Cycle since = 0;
+  const std::atomic<bool>* stop = nullptr;  // looked at after each event time; set by a checker or by Ctrl-C
 };
 
 struct MachineOutcome {
   enum class End : std::uint8_t { finished, quiescent, stopped, max_cycles };
   End end{};
-  Cycle cycles = 0;                  // when the last section ended, or when it stopped
-  std::vector<Waiting> waiting;      // quiescent: everyone who has not finished, by id
-  std::uint64_t activations = 0;     // of SC_METHODs
-  std::uint64_t page_handoffs = 0;   // pages pushed
+  Cycle cycles = 0;                 // when the last section ended, or when it stopped
+  std::vector<Waiting> waiting;     // quiescent: everyone who has not finished, by id
+  std::uint64_t activations = 0;    // of SC_METHODs
+  std::uint64_t page_handoffs = 0;  // pages pushed
 };
 
 class Machine {
  public:
-  // Requires a complete program that verifies for `target` (or that a test broke on purpose: a unit obeys and never judges, and stays
-  // within its own memory whatever it is told). `images` and `sink` outlive the run.
+  // Requires a complete program that verifies for `target` (or that a test broke on purpose: a unit obeys and never
+  // judges, and stays within its own memory whatever it is told). `images` and `sink` outlive the run.
   Machine(const SpatialProgram& program, const Target& target, const MachineOptions& options, TensorImages& images,
           EventSink& sink);
   ~Machine();

@@ -1,0 +1,211 @@
+#include "models/systemc/machine.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <systemc>
+#include <utility>
+
+#include "models/units/chip.h"
+#include "models/units/elaborate.h"
+
+namespace rdusim {
+namespace {
+
+// The kernel counts in its time resolution: one tick is one cycle of the fabric clock. Nobody reads seconds from it.
+sc_core::sc_time ticks(Cycle cycles) {
+  return sc_core::sc_time::from_value(cycles);
+}
+
+std::uint64_t draw(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+// How a run is going, as all chips see it.
+struct Progress {
+  std::uint64_t activations = 0;
+  Cycle last = 0;  // latest cycle in which something happened
+  bool stopped = false;
+  bool beyond = false;
+};
+
+// A chip as the kernel knows it: a name, and one method that wakes at each of the chip's event times.
+class ChipModule final : public sc_core::sc_module {
+ public:
+  SC_HAS_PROCESS(ChipModule);
+  ChipModule(const sc_core::sc_module_name& name, Chip& chip, Progress& progress, const MachineOptions& options)
+      : sc_module(name),
+        chip_(chip),
+        progress_(progress),
+        options_(options),
+        shuffle_(options.shuffle_seed == 0 ? 0 : options.shuffle_seed * 31 + chip.id().value + 1) {
+    SC_METHOD(step);
+    sensitive << wake_;
+    dont_initialize();
+  }
+
+  // The chip's next event may have become an earlier one.
+  void expect(Cycle at) {
+    const Cycle now = sc_core::sc_time_stamp().value();
+    // An earlier notification replaces a later one; a later one is ignored.
+    wake_.notify(ticks(at - now));
+  }
+
+ private:
+  void step() {
+    const Cycle now = sc_core::sc_time_stamp().value();
+    if (progress_.stopped || progress_.beyond) return;
+    if (shuffle_ != 0 && !held_back_) {
+      // Chips that are active in the same cycle: whoever draws more delta cycles comes later.
+      held_back_ = true;
+      rounds_ = draw(shuffle_) % 4;
+    }
+    if (held_back_ && rounds_ > 0) {
+      --rounds_;
+      wake_.notify(sc_core::SC_ZERO_TIME);
+      return;
+    }
+    held_back_ = false;
+    if (options_.max_cycles && now > *options_.max_cycles) {
+      progress_.beyond = true;
+      sc_core::sc_stop();
+      return;
+    }
+    ++progress_.activations;
+    if (chip_.next() == now) {
+      chip_.advance(now);
+      progress_.last = std::max(progress_.last, now);
+    }
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+      progress_.stopped = true;
+      sc_core::sc_stop();
+      return;
+    }
+    if (const auto next = chip_.next()) wake_.notify(ticks(*next - now));
+  }
+
+  Chip& chip_;
+  Progress& progress_;
+  const MachineOptions& options_;
+  sc_core::sc_event wake_;
+  std::uint64_t shuffle_;
+  std::uint64_t rounds_ = 0;
+  bool held_back_ = false;
+};
+
+}  // namespace
+
+struct Machine::Impl final : Outside {
+  Impl(const SpatialProgram& p, const Target& t, const MachineOptions& o, TensorImages& images, EventSink& s)
+      : program(p), target(t), options(o), sink(s) {
+    Elaboration e = elaborate(p, t, o.values, o.faults);
+    laws = std::move(e.laws);
+    chips.resize(e.chips.size());
+    for (std::size_t i = 0; i < e.chips.size(); ++i) {
+      if (e.chips[i].used)
+        chips[i] = std::make_unique<Chip>(std::move(e.chips[i]), laws, provenance, images, sink, *this, o.shuffle_seed);
+    }
+  }
+
+  void post(std::uint32_t chip, Cycle at, const Event& e) override {
+    chips[chip]->post(at, e);
+    modules[chip]->expect(at);
+  }
+  void deliver(std::uint32_t chip, std::uint32_t channel, std::uint64_t page, const PageTag& tag,
+               std::span<const std::byte> values, std::uint32_t bytes) override {
+    chips[chip]->accept(channel, page, tag, values, bytes);
+  }
+
+  const SpatialProgram& program;
+  const Target& target;
+  const MachineOptions options;
+  EventSink& sink;
+  MachineLaws laws;
+  ProvenanceTable provenance;
+  Progress progress;
+  std::vector<std::unique_ptr<Chip>> chips;
+  std::vector<std::unique_ptr<ChipModule>> modules;  // by chip, as chips
+};
+
+Machine::Machine(const SpatialProgram& program, const Target& target, const MachineOptions& options,
+                 TensorImages& images, EventSink& sink)
+    : impl_(std::make_unique<Impl>(program, target, options, images, sink)) {}
+
+Machine::~Machine() = default;
+
+const ProvenanceTable& Machine::provenance() const {
+  return impl_->provenance;
+}
+
+MachineOutcome Machine::run() {
+  Impl& m = *impl_;
+  MachineOutcome out;
+  // The library prints its banner when it first looks for this variable, and reports a quiet start as a warning.
+  setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
+  sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+  sc_core::sc_report_handler::set_actions(sc_core::SC_WARNING, sc_core::SC_DO_NOTHING);
+
+  m.modules.resize(m.chips.size());
+  for (std::size_t i = 0; i < m.chips.size(); ++i) {
+    if (!m.chips[i]) continue;
+    const std::string name = "chip" + std::to_string(i);
+    m.modules[i] = std::make_unique<ChipModule>(name.c_str(), *m.chips[i], m.progress, m.options);
+  }
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);
+
+  const Cycles launch = m.target.host.section_launch_cycles + m.target.host.argument_load_cycles;
+  out.end = MachineOutcome::End::finished;
+  Cycle now = 0;
+  for (const Section& section : m.program.sections) {
+    const Cycle start = std::max<Cycle>(now + launch, 1);
+    if (m.options.max_cycles && start > *m.options.max_cycles) {
+      out.end = MachineOutcome::End::max_cycles;
+      now = *m.options.max_cycles;
+      break;
+    }
+    m.sink.on(SectionStarted{start, section.id});
+    for (std::size_t i = 0; i < m.chips.size(); ++i) {
+      if (!m.chips[i]) continue;
+      m.chips[i]->start_section(section.id, start);
+      if (const auto next = m.chips[i]->next()) m.modules[i]->expect(*next);
+    }
+    m.progress.last = start;
+    // Returns when no event is pending: all that could happen has happened.
+    sc_core::sc_start();
+    now = m.progress.last;
+    if (m.progress.stopped) {
+      out.end = MachineOutcome::End::stopped;
+      break;
+    }
+    if (m.progress.beyond) {
+      out.end = MachineOutcome::End::max_cycles;
+      now = *m.options.max_cycles;
+      break;
+    }
+    const bool done =
+        std::all_of(m.chips.begin(), m.chips.end(), [&](const auto& c) { return !c || c->finished(section.id); });
+    if (!done) {
+      out.end = MachineOutcome::End::quiescent;
+      for (const auto& c : m.chips)
+        if (c) c->waiting(section.id, out.waiting);
+      std::stable_sort(out.waiting.begin(), out.waiting.end(), [](const Waiting& a, const Waiting& b) {
+        // Stages by id, then channels by id.
+        if (a.stage.has_value() != b.stage.has_value()) return a.stage.has_value();
+        if (a.stage) return *a.stage < *b.stage;
+        return a.channel < b.channel;
+      });
+      break;
+    }
+    m.sink.on(SectionEnded{now, section.id});
+  }
+  out.cycles = now;
+  out.activations = m.progress.activations;
+  for (const auto& c : m.chips)
+    if (c) out.page_handoffs += c->pages_pushed();
+  return out;
+}
+
+}  // namespace rdusim

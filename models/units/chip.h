@@ -1,0 +1,216 @@
+// One chip as it runs: plain C++, the cycle is an argument.
+//
+// Whoever drives it calls advance(t) for every t that next() names, in rising order, on every chip; chips meet only
+// through Outside, and what one sends reaches another at least the link's latency later.
+//
+// A cycle has two phases. First everything that happens in it is applied (pages pushed and popped, credits and pages
+// that arrive): these changes commute. Then requests are granted in canonical order (kind, then index; stages in order
+// of id, or of the schedule where they share an engine): links, memories and engines are taken, firings start. A grant
+// only takes, so nothing that one grant does can make another possible in the same cycle. Hence the order in which the
+// events of a cycle are dispatched, and chips are activated, changes nothing.
+//
+// A firing of a
+//   load     waits in its AGCU's queue, reads memory, crosses the network to the sites of its multicast set, is written
+//            by their PMUs, and is pushed;
+//   store    is read by the PMU, crosses to the AGCU, and is written to memory;
+//   matmul, generic  reads its operands through the PMU's read port while the PCU works, and writes what it pushes
+//            through the write port after the drain;
+//   receive  writes a page that has arrived.
+// How long each part takes is the law of the unit concerned.
+//
+// Units obey and never judge: whatever the program or a fault says, no index leaves its array; a page that should not
+// have been read is the stale one that lies there.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/events/provenance.h"
+#include "models/units/chip_state.h"
+#include "models/units/page_region.h"
+#include "models/units/waiting.h"
+
+namespace rdusim {
+
+// The rest of the machine, as a chip sees it.
+class Outside {
+ public:
+  virtual ~Outside() = default;
+  // An event on another chip (or on this one), at >= now + 1.
+  virtual void post(std::uint32_t chip, Cycle at, const Event& e) = 0;
+  // Page `page` of receive channel `channel` of another chip: what the event that follows it will find there.
+  virtual void deliver(std::uint32_t chip, std::uint32_t channel, std::uint64_t page, const PageTag& tag,
+                       std::span<const std::byte> values, std::uint32_t bytes) = 0;
+};
+
+class Chip {
+ public:
+  // What may happen, by kind; elaboration prepares some of them (Path, Relay).
+  enum EventKind : std::uint8_t {
+    section_event,
+    read_done,       // stage: pops its inputs, its engine is free
+    engine_free,     // engine
+    completed,       // stage: pushes its outputs
+    sent,            // sender: the page has left its buffer
+    credit,          // send channel
+    ready,           // send channel
+    barrier_arrive,  // send channel
+    valid,           // receive channel
+    barrier_leave,   // receive channel
+    arrived,         // receive channel: a page is at the site
+    push_landed,     // receive: the next landed page may be seen
+    // Requests: granted in the commit phase.
+    relay,         // relay: a page or signal for its link
+    chip_arrive,   // receive channel: a page is at the AGCU
+    agcu_next,     // agcu: the load at the head of its queue
+    transit,       // stage: the last leg of its oldest page
+    memory_write,  // stage: a store's page is at the memory
+  };
+
+  Chip(ChipState state, const MachineLaws& laws, ProvenanceTable& provenance, TensorImages& images, EventSink& sink,
+       Outside& outside, std::uint64_t shuffle_seed);
+
+  // Applies and grants everything of cycle `now`.
+  void advance(Cycle now);
+  std::optional<Cycle> next() const { return queue_.next(); }
+
+  // The section's stages may fire from `at` on; every unit is in its defined first state (rows closed, ports free).
+  void start_section(SectionId section, Cycle at);
+  void post(Cycle at, const Event& e) { queue_.put(at, e); }
+  void accept(std::uint32_t channel, std::uint64_t page, const PageTag& tag, std::span<const std::byte> values,
+              std::uint32_t bytes);
+
+  bool finished(SectionId section) const;
+  // Everyone of the section who has not finished, and what it waits for.
+  void waiting(SectionId section, std::vector<Waiting>& out) const;
+  std::uint64_t pages_pushed() const { return pages_pushed_; }
+  ChipId id() const { return c_.chip; }
+
+ private:
+  // In the commit phase, in this order.
+  enum Work : std::uint8_t {
+    work_relay,
+    work_chip_arrive,
+    work_agcu,
+    work_transit,
+    work_write,
+    work_receive,
+    work_sender,
+    work_stage
+  };
+
+  // What a stage instance looks like to events.
+  StageAt at(const StageState& s) const { return {StageId{s.spec}, s.instance}; }
+  BufferAt at(const BufferState& b) const { return {BufferId{b.id}, b.instance}; }
+  template <class ChannelState>
+  ChannelAt at(const ChannelState& c) const {
+    return {EdgeId{c.edge}, c.from, c.to, c.receiver};
+  }
+  const StageSpec& spec(const StageState& s) const { return laws_.stages[s.spec]; }
+
+  // phase 1
+  void apply(const Event& e);
+  void apply_section(std::uint32_t section);
+  void apply_read_done(std::uint32_t stage);
+  void apply_completed(std::uint32_t stage);
+  void apply_sent(std::uint32_t sender);
+  void apply_arrived(std::uint32_t channel);
+  void apply_push_landed(std::uint32_t receive);
+  void push(BufferState& b);
+  void publish(BufferState& b, std::uint64_t produced);
+  void see(BufferState& b);
+  void pop(std::uint32_t consumer, BufferState& b, std::uint32_t pages);
+
+  void touch_stage(std::uint32_t stage);
+  void touch_sender(std::uint32_t sender);
+  void touch_receive(std::uint32_t receive);
+  void touch_engine(std::uint32_t engine);
+
+  // phase 2
+  void commit();
+  void grant(const Event& work);
+  void grant_relay(std::uint32_t relay, std::uint32_t bytes);
+  void grant_chip_arrive(std::uint32_t channel);
+  void grant_agcu(std::uint32_t agcu);
+  void grant_transit(std::uint32_t stage);
+  void grant_write(std::uint32_t stage);
+  void grant_receive(std::uint32_t receive);
+  void grant_sender(std::uint32_t sender);
+  void grant_stage(std::uint32_t stage);
+
+  std::optional<StallCause> blocked(const StageState& s) const;
+  bool can_land(const StageState& s) const;
+  void wake_engine(EngineState& e, std::uint32_t engine);
+  bool engine_taken(StageState& s);
+  void reserve(StageState& s, std::uint64_t firing);
+  void started(StageState& s, Cycles busy);
+  void claim(StageState& s, std::uint64_t firing);
+  void start_load(std::uint32_t actor);
+  void start_store(std::uint32_t stage);
+  void start_matmul(std::uint32_t stage);
+  void start_generic(std::uint32_t stage);
+  void start_receive(std::uint32_t stage);
+  void run_compute(std::uint32_t stage, Bytes read, FiringTime time);
+  void issue_load(std::uint32_t load_stage);
+  struct Part {
+    Bytes begin = 0;
+    std::uint32_t bytes = 0;
+  };
+  Part chunk_of(const SenderState& s, const PageHeader& h) const;  // what of a page the sender's edge takes
+  bool handshake_allows(SenderState& s);
+  void send(std::uint32_t sender);
+  void signal(const Path& path);
+  Cycle hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes);
+
+  // values
+  struct View {  // (a chunk of) a page as a firing sees it
+    const PageHeader* header = nullptr;
+    const std::byte* values = nullptr;  // null where there are none
+    std::uint64_t elements = 0;
+    PageTag tag;
+  };
+  PageTag tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t firing) const;
+  View view(const StageState& s, std::uint32_t port, std::uint64_t firing) const;
+  void write_outputs(StageState& s, std::uint64_t firing, const PageTag& tag, std::uint64_t elements,
+                     const std::byte* values, DType from);
+  const FaultKind* fault_of(const StageState& s, std::uint64_t firing) const;
+  std::byte* slot(const BufferState& b, std::uint64_t page) const {
+    return pool_.get() + b.values + page % b.slots * b.slot_bytes;
+  }
+  std::byte* staged_slot(const BufferState& b, std::uint64_t page) const {
+    return pool_.get() + b.staged_values + page % b.slots * b.slot_bytes;
+  }
+  PageHeader& header(const BufferState& b, std::uint64_t page) { return c_.headers[b.headers + page % b.slots]; }
+  const PageHeader& header(const BufferState& b, std::uint64_t page) const {
+    return c_.headers[b.headers + page % b.slots];
+  }
+  PageHeader& staged_header(const BufferState& b, std::uint64_t page) {
+    return c_.headers[b.staged_headers + page % b.slots];
+  }
+
+  template <class E>
+  void tell(const E& e) {
+    sink_.on(e);
+  }
+  void put(Cycle at, EventKind kind, std::uint32_t unit, std::uint32_t amount = 0) {
+    queue_.put(at > now_ ? at : now_ + 1, {kind, unit, amount});
+  }
+
+  ChipState c_;
+  const MachineLaws& laws_;
+  ProvenanceTable& provenance_;
+  TensorImages& images_;
+  EventSink& sink_;
+  Outside& outside_;
+  EventQueue queue_;
+  Pool pool_;
+  std::vector<std::byte> scratch_;
+  std::vector<Event> due_;
+  std::vector<Event> work_;
+  Cycle now_ = 0;
+  std::uint64_t shuffle_ = 0;
+  std::uint64_t pages_pushed_ = 0;
+};
+
+}  // namespace rdusim

@@ -1,0 +1,394 @@
+// The state of one chip while it runs, and what elaboration prepared for it: flat arrays of plain structs that refer to
+// each other by index. What is touched at every event stays near (machine.md, "What makes it fast").
+//
+// Indices are local to the chip unless a comment says otherwise. Instances of a stage (buffer) have consecutive
+// indices.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "compiler/ir/program.h"
+#include "models/events/events.h"
+#include "models/units/agcu.h"
+#include "models/units/chip_link.h"
+#include "models/units/event_queue.h"
+#include "models/units/fault.h"
+#include "models/units/memory.h"
+#include "models/units/network.h"
+#include "models/units/pcu.h"
+#include "models/units/pmu.h"
+
+namespace rdusim {
+
+// ---- what all instances of a stage share
+// --------------------------------------------------------------------------------
+
+// A Cyclic, laid out for look-up by firing. Constant ones, the most, cost nothing.
+template <class T>
+class Phases {
+ public:
+  Phases() = default;
+  explicit Phases(const Cyclic<T>& c) {
+    for (const auto& run : c) {
+      length_ += run.repeat;
+      if (run.repeat == 0) continue;
+      if (!value_.empty() && value_.back() == run.value) {
+        end_.back() = length_;
+      } else {
+        value_.push_back(run.value);
+        end_.push_back(length_);
+      }
+    }
+    if (value_.empty()) value_.push_back(T{}), end_.push_back(1), length_ = 1;
+  }
+  const T& at(std::uint64_t firing) const {
+    if (value_.size() == 1) return value_[0];
+    firing %= length_;
+    std::size_t i = 0;
+    while (firing >= end_[i]) ++i;
+    return value_[i];
+  }
+  bool constant() const { return value_.size() == 1; }
+  // Sum of the values of firings [0, firings), for numbers; saturates.
+  std::uint64_t total(std::uint64_t firings) const;
+
+ private:
+  std::vector<std::uint64_t> end_{1};
+  std::vector<T> value_{T{}};
+  std::uint64_t length_ = 0;
+};
+
+template <class T>
+std::uint64_t Phases<T>::total(std::uint64_t firings) const {
+  if (value_.size() == 1) return std::uint64_t{value_[0]} * firings;
+  std::uint64_t cycle = 0, part = 0, begin = 0;
+  const std::uint64_t rest = firings % length_;
+  for (std::size_t i = 0; i < value_.size(); ++i) {
+    cycle += (end_[i] - begin) * std::uint64_t{value_[i]};
+    if (begin < rest) part += (std::min(end_[i], rest) - begin) * std::uint64_t{value_[i]};
+    begin = end_[i];
+  }
+  return firings / length_ * cycle + part;
+}
+
+struct PortSpec {
+  Direction direction = Direction::input;
+  BufferId buffer;
+  DType dtype = DType::fp32;
+  Phases<std::uint32_t> need, pop, reserve, push;
+  Phases<Chunk> chunk;
+};
+
+enum class StageForm : std::uint8_t { load, store, matmul, generic, receive, none };
+
+struct StageSpec {
+  const Stage* stage = nullptr;
+  StageForm form = StageForm::none;
+  std::uint64_t firings = 0;  // a trip
+  std::uint64_t total = 0;    // all trips
+  std::vector<PortSpec> ports;
+  OperandId operand;  // matmul: whose partial sums it makes; load, store: of the tensor
+  const Load* load = nullptr;
+  const Store* store = nullptr;
+  const MatmulTiles* matmul = nullptr;
+  const Generic* generic = nullptr;
+  const Tensor* tensor = nullptr;  // load, store
+  Bytes tensor_address = 0;
+  std::uint32_t in_a = 0, in_b = 0, out = 0;  // matmul: its ports
+  Phases<std::uint32_t> body;                 // generic: index into bodies
+  std::vector<const Expr*> bodies;
+  bool keeps = false;  // generic: some body uses the accumulator
+  Bytes accumulator_bytes = 0;
+};
+
+// ---- instances
+// ----------------------------------------------------------------------------------------------------------
+
+struct PageHeader {
+  PageTag tag;
+  std::uint32_t bytes = 0;
+};
+
+struct StageState {
+  std::uint64_t next = 0;       // firings started
+  std::uint64_t total = 0;      // firings of the section
+  std::uint64_t read = 0;       // firings that are done with their inputs
+  std::uint64_t transited = 0;  // firings whose page is on its last leg
+  std::uint64_t completed = 0;
+  Cycle since = 0;  // end of its own last firing, or start of the section
+  Cycle last_transit = 0;
+  Cycle last_complete = 0;
+  std::uint32_t spec = 0;  // global: stage id
+  std::uint32_t instance = 0;
+  std::uint32_t first_port = 0;
+  std::uint32_t engine = 0;
+  std::uint32_t pmu = 0;
+  std::uint32_t detail = 0;  // index into the array of its form
+  std::uint32_t actor = 0;   // itself, or the first member of its multicast set, which fires for all
+  StageForm form = StageForm::none;
+  StallCause cause = StallCause::input_starvation;
+  bool active = false;  // its section runs
+  bool touched = false;
+  bool faulty = false;
+};
+
+struct PortState {
+  std::uint64_t assigned = 0;   // output: pages that firings which started will push
+  std::uint64_t transited = 0;  // output: of these, pages on their last leg
+  std::uint32_t buffer = 0;
+  std::uint32_t consumer = 0;  // input: index into consumers
+  bool bound = false;          // there is such a buffer on the site
+};
+
+struct BufferState {
+  std::uint64_t reserved = 0, pushed = 0;
+  std::uint64_t popped = 0;  // by the slowest consumer
+  std::uint64_t depth = 0;
+  std::size_t values = 0;         // offset of slot 0 in the pool
+  std::size_t staged_values = 0;  // of a faulty buffer: where producers write; else = values
+  std::uint32_t headers = 0;      // index of slot 0's header
+  std::uint32_t staged_headers = 0;
+  std::uint32_t slots = 1;
+  std::uint32_t slot_bytes = 0;
+  std::uint32_t first_consumer = 0;
+  std::uint32_t consumers = 0;
+  std::uint32_t producer = 0;  // stage
+  std::uint32_t id = 0, instance = 0;
+  std::uint32_t initial = 0;
+  std::uint32_t fault = 0;  // index + 1 into buffer_faults; 0: obeys
+  bool produced = false;    // it has a producer
+  bool landing = false;     // the producer is a Recv
+};
+
+struct ConsumerState {
+  std::uint64_t claimed = 0, popped = 0;
+  std::uint32_t actor = 0;   // stage or sender
+  std::uint32_t number = 0;  // PagePopped::consumer
+  bool sender = false;
+};
+
+struct EngineState {
+  Cycle free_at = 0;
+  std::uint32_t first = 0, count = 0;  // its stages, in engine_stages
+  bool wake = false;                   // an event will tell when it is free
+};
+
+struct LoadState {
+  std::uint32_t stage = 0;  // the first member
+  std::uint64_t issued = 0;
+  std::uint32_t agcu = 0;
+  std::uint32_t memory = 0;
+  RouteRef route;
+  std::uint32_t first_member = 0, members = 0;  // in load_members: stages, leaf i of the route each
+  std::uint32_t waiting = 0;                    // firings that wait for the AGCU
+  std::uint32_t next_waiting = 0;               // load + 1, in the AGCU's list
+  bool listed = false;
+};
+
+struct StoreState {
+  // Pages on their way to memory: what was read, by firing, a ring that grows to the most under way.
+  std::vector<PageHeader> under_way;
+  std::uint64_t entered = 0, left = 0;
+  std::uint64_t written = 0;
+  RouteRef route;
+  std::uint32_t agcu = 0;
+  std::uint32_t memory = 0;
+};
+
+struct MatmulState {
+  PageTag tag;  // of the accumulator
+  std::size_t accumulator = 0;
+};
+
+struct GenericState {
+  PageTag tag;
+  std::size_t accumulator = 0;
+  std::uint64_t elements = 0;  // that the accumulator holds
+};
+
+struct AgcuState {
+  Agcu unit;
+  Position at;
+  std::uint32_t first_waiting = 0, last_waiting = 0;  // load + 1
+  bool pending = false;                               // an event will look at the list
+};
+
+// A first or further leg over chip links: what happens at the other end.
+struct Relay {
+  std::uint32_t link = 0;
+  std::uint32_t to_chip = 0;  // global
+  Event then;                 // there; its amount is the page's bytes
+  Cycles tail = 0;            // from the arrival at the chip to the event
+  bool signal = false;
+};
+
+// How a signal or page gets to the other end: `lead` cycles of wires, then either the event on this chip or a relay.
+struct Path {
+  Cycles lead = 1;
+  std::uint32_t relay = 0;
+  Event then;
+  bool remote = false;
+};
+
+struct SenderState {
+  std::uint64_t page = 0;   // next page of the source buffer
+  std::uint64_t total = 0;  // pages of all trips
+  std::uint64_t generation = 0;
+  std::uint64_t consumed = 0;  // semaphore generations
+  std::uint64_t value = 0;     // semaphore `ready`
+  std::uint64_t initial = 0;
+  std::uint64_t mask = 0;  // of counters
+  std::uint32_t edge = 0, from = 0;
+  std::uint32_t buffer = 0, consumer = 0;
+  std::uint32_t first_shot = 0, shots = 0;
+  std::uint32_t first_channel = 0, channels = 0;
+  std::uint32_t pmu = 0, agcu = 0;
+  std::uint32_t arrived = 0;  // barrier: receivers at this generation
+  std::uint32_t element_bytes = 1;
+  Chunk chunk;
+  Cycle since = 0;
+  Handshake handshake = Handshake::token;
+  bool self_arrived = false;
+  bool busy = false;
+  bool touched = false;
+};
+
+// One page's worth of sending: page p of a sender is sent by shot p mod shots.
+struct Shot {
+  RouteRef route;  // leaves: local channels in order, then the AGCU where it leaves the chip
+  std::uint32_t first_channel = 0, channels = 0;  // in shot_channels
+  bool leaves_chip = false;
+  std::uint32_t agcu_leaf = 0;
+};
+
+struct SendChannel {
+  std::uint64_t credits = 0;
+  std::uint64_t sent = 0;
+  std::uint64_t ready = 0;     // generations that the receiver raised
+  std::uint64_t returned = 0;  // signals that came back: what faults count
+  std::uint32_t edge = 0, from = 0, to = 0, receiver = 0;
+  std::uint32_t sender = 0;
+  std::uint32_t to_chip = 0;  // global
+  std::uint32_t there = 0;    // receive channel on that chip
+  std::uint32_t leaf = 0;     // of its shot, where it stays on the chip
+  Path data;                  // where it leaves the chip
+  Path signal;                // valid, or leave
+  bool faulty = false;
+  bool unreachable = false;  // no links lead there: nothing ever arrives
+};
+
+struct ReceiveChannel {
+  std::uint64_t in_transit = 0;  // pages that came through the AGCU
+  std::uint64_t arrived = 0;     // pages at the site
+  Cycle last_arrival = 0;
+  std::uint64_t landed = 0;       // pages written
+  std::uint64_t pushable = 0;     // pages that the handshake allows to be seen
+  std::uint64_t generations = 0;  // of the sender, all trips
+  std::uint64_t raised = 0;       // semaphore: ready raised
+  std::uint64_t valid_seen = 0, valid_raised = 0, valid_consumed = 0;
+  std::uint64_t generation = 0;  // barrier: generations left
+  std::uint64_t signals = 0;     // valid or leave that arrived: what faults count
+  std::uint32_t edge = 0, from = 0, to = 0, receiver = 0;
+  std::uint32_t receive = 0;
+  std::uint32_t there = 0;                 // send channel on the sender's chip
+  std::uint32_t rank = 0;                  // among the channels of its receiver
+  std::uint32_t member = 0;                // of the sender's barrier
+  std::uint32_t position = 0, period = 1;  // it gets the sender's pages p with p mod period = position
+  RouteRef inward;                         // AGCU to site, where pages come from another chip
+  Path back;                               // credit, ready, or arrive
+  std::uint32_t fault = 0;                 // index + 1 into channel_faults
+  bool at_barrier = false;
+};
+
+struct ReceiveState {
+  std::uint64_t credited = 0;   // credits returned
+  std::uint64_t scheduled = 0;  // pages whose push is under way (semaphore, barrier)
+  std::uint64_t landed = 0;     // pages, of all channels
+  std::uint64_t value = 0;      // semaphore `valid`
+  std::uint64_t initial = 0;
+  std::uint64_t mask = 0;
+  std::uint32_t stage = 0;
+  std::uint32_t buffer = 0;
+  std::uint32_t first_channel = 0, channels = 0;
+  std::uint32_t agcu = 0;
+  Handshake handshake = Handshake::token;
+  bool touched = false;
+  bool unreachable = false;
+};
+
+// Only where a test or the user breaks something.
+struct BufferFaults {
+  std::vector<Fault> faults;
+  std::uint64_t produced = 0;
+  bool held = false;
+};
+struct ChannelFaults {
+  std::vector<Fault> faults;
+  std::vector<std::uint64_t> order;  // landing page m is page order[m] as sent
+  std::uint64_t came = 0;
+  bool held = false;
+};
+
+struct FreeDeleter {
+  void operator()(std::byte* p) const { std::free(p); }
+};
+// Zeroed lazily by the system: pages of the pool that nothing touches take no memory.
+using Pool = std::unique_ptr<std::byte[], FreeDeleter>;
+
+struct ChipState {
+  ChipId chip;
+  bool used = false;
+
+  std::vector<StageState> stages;
+  std::vector<PortState> ports;
+  std::vector<BufferState> buffers;
+  std::vector<ConsumerState> consumers;
+  std::vector<EngineState> engines;
+  std::vector<std::uint32_t> engine_stages;
+  std::vector<PageHeader> headers;
+  std::vector<LoadState> loads;
+  std::vector<std::uint32_t> load_members;
+  std::vector<StoreState> stores;
+  std::vector<MatmulState> matmuls;
+  std::vector<GenericState> generics;
+  std::vector<SenderState> senders;
+  std::vector<Shot> shots;
+  std::vector<std::uint32_t> shot_channels;
+  std::vector<SendChannel> send_channels;
+  std::vector<ReceiveState> receives;
+  std::vector<ReceiveChannel> receive_channels;
+  std::vector<Relay> relays;
+  std::vector<std::vector<std::uint32_t>> section_stages;  // by section id
+  std::vector<BufferFaults> buffer_faults;
+  std::vector<ChannelFaults> channel_faults;
+  std::vector<Fault> edge_faults, stage_faults;
+
+  std::vector<Pmu> pmus;
+  std::vector<AgcuState> agcus;
+  std::vector<Memory> memories;  // by MemorySpace: hbm, ddr
+  std::vector<ChipLink> links;
+  Network network;
+
+  std::size_t pool_bytes = 0;
+  Bytes scratch_bytes = 0;  // of one operand of a Generic body
+  std::uint32_t scratch_pages = 0;
+};
+
+// What all chips share; outlives them.
+struct MachineLaws {
+  std::vector<StageSpec> stages;  // by stage id
+  Pcu pcu;
+  PmuLaw pmu;
+  AgcuLaw agcu;
+  Rate load_rate, store_rate;  // the slowest of the units that a page streams through
+  std::uint32_t native_tile = 1;
+  bool saturate = true;
+  bool values = true;
+};
+
+}  // namespace rdusim

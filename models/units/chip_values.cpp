@@ -1,0 +1,280 @@
+// What firings compute: tags and provenance always, values where the run carries them.
+#include <algorithm>
+#include <cstring>
+
+#include "models/units/chip.h"
+#include "models/values/kernels.h"
+
+namespace rdusim {
+namespace {
+
+bool computes(DType t) {
+  return t == DType::int32 || t == DType::int64 || t == DType::fp32;
+}
+
+void fill(DType t, double number, std::byte* out, std::uint64_t n) {
+  const auto put = [&](auto value) {
+    for (std::uint64_t i = 0; i < n; ++i) std::memcpy(out + i * sizeof value, &value, sizeof value);
+  };
+  if (t == DType::fp32) put(static_cast<float>(number));
+  // Constants of an integer body are integers in range; anything else is held to the nearest one.
+  const double low = t == DType::int32 ? -2147483648.0 : -9223372036854774784.0;
+  const double high = t == DType::int32 ? 2147483647.0 : 9223372036854774784.0;
+  const double held = number == number ? std::clamp(number, low, high) : 0;
+  if (t == DType::int32) put(static_cast<std::int32_t>(held));
+  if (t == DType::int64) put(static_cast<std::int64_t>(held));
+}
+
+std::uint64_t area(const PageTag& t) {
+  return std::uint64_t{t.rows} * t.cols;
+}
+
+}  // namespace
+
+// The page that input port `port` takes in `firing`, which has not been claimed yet: its chunk of this phase.
+Chip::View Chip::view(const StageState& s, std::uint32_t port, std::uint64_t firing) const {
+  const PortSpec& ps = spec(s).ports[port];
+  const PortState& state = c_.ports[s.first_port + port];
+  View v;
+  if (!state.bound) return v;
+  const BufferState& b = c_.buffers[state.buffer];
+  const std::uint64_t page = c_.consumers[state.consumer].claimed;
+  v.header = &header(b, page);
+  v.tag = v.header->tag;
+  const std::uint32_t size = bytes_of(ps.dtype);
+  v.elements = v.header->bytes / size;
+  const Chunk& chunk = ps.chunk.at(firing);
+  Bytes begin = 0;
+  if (chunk.of > 1) {
+    const ElementRange range = chunk_range(v.elements, std::min(chunk.index, chunk.of - 1), chunk.of);
+    v.elements = range.size();
+    begin = range.begin * size;
+    v.tag.chunk = chunk.index;
+    v.tag.chunks = chunk.of;
+  }
+  if (laws_.values) v.values = slot(b, page) + begin;
+  return v;
+}
+
+const FaultKind* Chip::fault_of(const StageState& s, std::uint64_t firing) const {
+  if (!s.faulty) return nullptr;
+  for (const Fault& f : c_.stage_faults)
+    if (f.stage && *f.stage == at(s) && f.nth == firing) return &f.kind;
+  return nullptr;
+}
+
+// Puts the result of a firing into the pages that it will push: header and, where there are values, `values` of type
+// `from` converted to the buffer's.
+void Chip::write_outputs(StageState& s, std::uint64_t firing, const PageTag& tag, std::uint64_t elements,
+                         const std::byte* values, DType from) {
+  const StageSpec& sp = spec(s);
+  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
+    const PortSpec& ps = sp.ports[p];
+    PortState& port = c_.ports[s.first_port + p];
+    if (ps.direction != Direction::output || !port.bound) continue;
+    BufferState& b = c_.buffers[port.buffer];
+    const std::uint64_t bytes = elements * bytes_of(ps.dtype);
+    for (std::uint32_t n = ps.push.at(firing); n > 0; --n) {
+      const std::uint64_t page = port.assigned++;
+      PageHeader& h = staged_header(b, page);
+      h.tag = tag;
+      h.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, b.slot_bytes));
+      if (laws_.values && values != nullptr && bytes <= b.slot_bytes)
+        convert(from, values, ps.dtype, staged_slot(b, page), elements, laws_.saturate);
+    }
+  }
+}
+
+void Chip::start_matmul(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  const StageSpec& sp = spec(s);
+  const MatmulTiles& m = *sp.matmul;
+  MatmulState& acc = c_.matmuls[s.detail];
+  const std::uint64_t f = s.next;
+  const View a = view(s, sp.in_a, f);
+  const View b = view(s, sp.in_b, f);
+  if (a.header == nullptr || b.header == nullptr) return;
+  tell(OperandsJoined{now_, at(s), f, a.tag, b.tag});
+
+  const std::uint64_t k_pages = std::max<std::uint64_t>(m.k_pages, 1);
+  std::byte* const held = laws_.values ? pool_.get() + acc.accumulator : nullptr;
+  const std::uint32_t size = bytes_of(m.accumulator);
+  if (f % sp.firings % k_pages == 0) {
+    acc.tag = PageTag{};
+    acc.tag.operand = sp.operand;
+    acc.tag.trip = a.tag.trip;
+    acc.tag.row = a.tag.row;
+    acc.tag.rows = a.tag.rows;
+    acc.tag.col = b.tag.col;
+    acc.tag.cols = b.tag.cols;
+    if (held != nullptr) std::memset(held, 0, std::min<std::uint64_t>(area(acc.tag) * size, sp.accumulator_bytes));
+  }
+  const FaultKind* fault = fault_of(s, f);
+  const int times = fault == nullptr                      ? 1
+                    : *fault == FaultKind::partial_double ? 2
+                    : *fault == FaultKind::partial_skip   ? 0
+                                                          : 1;
+  // Pages that a fault mixed up may not fit each other: what they have in common is multiplied.
+  const std::uint32_t depth = std::min(a.tag.cols, b.tag.rows);
+  for (int i = 0; i < times; ++i) {
+    acc.tag.provenance =
+        provenance_.extend(acc.tag.provenance, {c_.chip, a.tag.col, a.tag.col + std::uint64_t{a.tag.cols}});
+    const bool fits = a.tag.rows == acc.tag.rows && b.tag.cols == acc.tag.cols &&
+                      area(acc.tag) * size <= sp.accumulator_bytes && std::uint64_t{a.tag.rows} * depth <= a.elements &&
+                      std::uint64_t{depth} * b.tag.cols <= b.elements;
+    if (held != nullptr && fits && depth != 0)
+      matmul_accumulate(m.operand, a.values, b.values, held, a.tag.rows, depth, b.tag.cols);
+  }
+  reserve(s, f);
+  if (f % sp.firings % k_pages == k_pages - 1) {
+    const bool fits = area(acc.tag) * size <= sp.accumulator_bytes;
+    write_outputs(s, f, acc.tag, area(acc.tag), fits ? held : nullptr, m.accumulator);
+  } else {
+    write_outputs(s, f, acc.tag, area(acc.tag), nullptr, m.accumulator);
+  }
+  claim(s, f);
+  run_compute(stage, Bytes{a.header->bytes} + b.header->bytes,
+              laws_.pcu.systolic(m.operand, a.tag.rows, b.tag.cols, std::max<std::uint64_t>(a.tag.cols, 1)));
+}
+
+// A body is evaluated on a stack of pages. Entries point to operands where those have the accumulator's type already,
+// else to scratch pages, one a stack place; the last operation of a body that keeps its value writes to the
+// accumulator.
+void Chip::start_generic(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  const StageSpec& sp = spec(s);
+  const Generic& g = *sp.generic;
+  GenericState& state = c_.generics[s.detail];
+  const std::uint64_t f = s.next;
+  const Expr& body = *sp.bodies[sp.body.at(f)];
+  const bool values = laws_.values && computes(g.accumulator);
+  const std::uint32_t size = bytes_of(g.accumulator);
+  std::byte* const kept = values ? pool_.get() + state.accumulator : nullptr;
+
+  struct Entry {
+    const std::byte* values = nullptr;
+    PageTag tag;
+    std::uint64_t elements = 0;
+    bool fresh = false;  // an operand that nothing has been added to
+    bool operand = false;
+    bool constant = false;
+  };
+  constexpr std::size_t most = 16;
+  Entry stack[most];
+  std::size_t depth = 0;
+  std::uint64_t elements = 0, operations = 0;
+  Bytes read = 0;
+  const auto scratch = [&](std::size_t place) { return scratch_.data() + place * c_.scratch_bytes; };
+  const FaultKind* fault = fault_of(s, f);
+
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const ExprNode& node = body[i];
+    const bool last = i + 1 == body.size();
+    switch (node.op) {
+      case ExprOp::operand: {
+        if (depth == most || node.index >= sp.ports.size() || sp.ports[node.index].direction != Direction::input)
+          return;
+        const View v = view(s, node.index, f);
+        if (v.header == nullptr) return;
+        Entry& e = stack[depth];
+        e = {v.values, v.tag, v.elements, true, true, false};
+        read += v.elements * bytes_of(sp.ports[node.index].dtype);
+        if (values && sp.ports[node.index].dtype != g.accumulator) {
+          if (v.elements * size > c_.scratch_bytes) e.elements = 0;
+          convert(sp.ports[node.index].dtype, v.values, g.accumulator, scratch(depth), e.elements, laws_.saturate);
+          e.values = scratch(depth);
+        }
+        elements = std::max(elements, v.elements);
+        ++depth;
+        break;
+      }
+      case ExprOp::accumulator:
+        if (depth == most) return;
+        stack[depth++] = {kept, state.tag, state.elements, false, false, false};
+        break;
+      case ExprOp::constant:
+        if (depth == most) return;
+        stack[depth] = {nullptr, PageTag{}, 0, false, false, true};
+        if (values)
+          fill(g.accumulator, node.number, scratch(depth), c_.scratch_bytes / size),
+              stack[depth].values = scratch(depth);
+        ++depth;
+        break;
+      case ExprOp::negate: {
+        if (depth == 0) return;
+        Entry& e = stack[depth - 1];
+        ++operations;
+        if (values && (depth == most || e.elements * size > c_.scratch_bytes)) return;
+        if (values) {
+          fill(g.accumulator, -1, scratch(depth), e.elements);
+          element_wise(ElementOp::multiply, g.accumulator, e.values, scratch(depth), scratch(depth - 1), e.elements);
+          e.values = scratch(depth - 1);
+        }
+        e.operand = false;
+        break;
+      }
+      default: {
+        if (depth < 2) return;
+        Entry& left = stack[depth - 2];
+        const Entry right = stack[depth - 1];
+        --depth;
+        ++operations;
+        // Pages that a fault mixed up may differ in size: what they have in common is computed.
+        const std::uint64_t n = left.constant    ? right.elements
+                                : right.constant ? left.elements
+                                                 : std::min(left.elements, right.elements);
+        const bool adds = node.op == ExprOp::add;
+        const int times = !adds || !right.operand || fault == nullptr ? 1
+                          : *fault == FaultKind::partial_double       ? 2
+                          : *fault == FaultKind::partial_skip         ? 0
+                                                                      : 1;
+        const ElementOp op = node.op == ExprOp::subtract   ? ElementOp::subtract
+                             : node.op == ExprOp::multiply ? ElementOp::multiply
+                             : node.op == ExprOp::maximum  ? ElementOp::maximum
+                             : node.op == ExprOp::minimum  ? ElementOp::minimum
+                                                           : ElementOp::add;
+        if (adds && left.fresh) {
+          PageTag nothing = left.tag;
+          nothing.provenance = 0;
+          tell(PartialFolded{now_, at(s), f, nothing, left.tag, left.tag});
+        }
+        // Places of a page of zeros that was there at the start are those of what is added to it.
+        if (area(left.tag) == 0 || left.constant) {
+          const ProvenanceId held = left.tag.provenance;
+          left.tag = right.tag;
+          left.tag.provenance = held;
+        }
+        for (int t = 0; t < times; ++t) {
+          const PageTag before = left.tag;
+          left.tag.provenance = provenance_.sum(left.tag.provenance, right.tag.provenance);
+          if (adds) tell(PartialFolded{now_, at(s), f, before, right.tag, left.tag});
+          if (!values || n * size > c_.scratch_bytes) continue;
+          std::byte* const to = last && sp.keeps && n * size <= sp.accumulator_bytes ? kept : scratch(depth - 1);
+          element_wise(op, g.accumulator, left.values, right.values, to, n);
+          left.values = to;
+        }
+        left.elements = n;
+        left.fresh = left.operand = left.constant = false;
+      }
+    }
+  }
+  if (depth == 0) return;
+  Entry& result = stack[depth - 1];
+  if (result.fresh && result.operand) {
+    PageTag nothing = result.tag;
+    nothing.provenance = 0;
+    tell(PartialFolded{now_, at(s), f, nothing, result.tag, result.tag});
+  }
+  if (sp.keeps) {
+    state.tag = result.tag;
+    state.elements = result.elements;
+    if (values && result.values != kept && result.values != nullptr && result.elements * size <= sp.accumulator_bytes)
+      std::memmove(kept, result.values, result.elements * size);
+  }
+  reserve(s, f);
+  write_outputs(s, f, result.tag, result.elements, values ? result.values : nullptr, g.accumulator);
+  claim(s, f);
+  run_compute(stage, read, laws_.pcu.simd(g.accumulator, elements, operations));
+}
+
+}  // namespace rdusim

@@ -1,0 +1,878 @@
+#include "models/units/elaborate.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "models/units/chip.h"
+
+namespace rdusim {
+namespace {
+
+std::uint64_t saturating_multiply(std::uint64_t a, std::uint64_t b) {
+  return a != 0 && b > std::numeric_limits<std::uint64_t>::max() / a ? std::numeric_limits<std::uint64_t>::max()
+                                                                     : a * b;
+}
+
+std::uint64_t counter_mask(std::uint32_t bits) {
+  return bits == 0 || bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+}
+
+// A page needs so many bytes at most; headers count in 32 bits.
+std::uint32_t slot_size(const Buffer& b) {
+  return static_cast<std::uint32_t>(
+      std::min<Bytes>((b.page_bytes + 15) / 16 * 16, std::numeric_limits<std::uint32_t>::max() - 15));
+}
+
+class Elaborator {
+ public:
+  Elaborator(const SpatialProgram& p, const Target& t, bool values, const std::vector<Fault>& faults)
+      : p_(p), t_(t), faults_(faults) {
+    Elaboration& e = out_;
+    e.laws.pcu = Pcu(t.pcu, p.header.native_tile);
+    e.laws.pmu = PmuLaw(t.pmu);
+    e.laws.agcu = AgcuLaw(t.agcu, t.hbm.latency_cycles);
+    const Rate link(t.network.link_bytes_per_cycle);
+    e.laws.load_rate = std::min({e.laws.agcu.port, link, e.laws.pmu.write});
+    e.laws.store_rate = std::min({e.laws.agcu.port, link, e.laws.pmu.read});
+    e.laws.native_tile = p.header.native_tile;
+    e.laws.saturate = p.header.numerics.saturate;
+    e.laws.values = values;
+  }
+
+  Elaboration run() {
+    describe_stages();
+    make_chips();
+    make_buffers();
+    make_stages();
+    connect_producers_and_consumers();
+    make_crossings();
+    apply_faults();
+    lay_out_pool();
+    return std::move(out_);
+  }
+
+ private:
+  // ---- chips and what stands on them
+  struct ChipScratch {
+    std::unordered_map<std::uint64_t, std::uint32_t> engines, pmus;
+    std::unordered_map<std::uint32_t, std::uint32_t> agcus, links;
+    std::vector<std::vector<std::uint32_t>> engine_lists;
+    std::optional<Network::Builder> network;
+  };
+
+  ChipState& chip(std::uint32_t id) {
+    ChipState& c = out_.chips[id];
+    if (!c.used) {
+      c.used = true;
+      c.chip = ChipId{id};
+      c.section_stages.resize(p_.sections.size());
+      c.network = Network(t_.network);
+      c.memories.emplace_back(t_.hbm);
+      if (t_.ddr) c.memories.emplace_back(*t_.ddr);
+    }
+    return c;
+  }
+  Network::Builder& network(std::uint32_t id) {
+    auto& builder = scratch_[id].network;
+    if (!builder) builder.emplace(chip(id).network, t_.mesh);
+    return *builder;
+  }
+  std::uint64_t site_key(Position at) const { return (std::uint64_t{at.y} << 32) | at.x; }
+
+  std::uint32_t pmu(std::uint32_t id, Position at) {
+    const auto [it, fresh] = scratch_[id].pmus.emplace(site_key(at), static_cast<std::uint32_t>(chip(id).pmus.size()));
+    if (fresh) chip(id).pmus.emplace_back();
+    return it->second;
+  }
+  // All compute contexts of a PCU are one engine: their firings take turns.
+  std::uint32_t engine(std::uint32_t id, Position at, const Engine& e) {
+    const std::uint64_t which = e.kind == StageRole::compute ? 0 : std::uint64_t{1} + std::min(e.index, 0xfffeu);
+    const std::uint64_t key = (std::uint64_t{at.y & 0xffffffu} << 40) | (std::uint64_t{at.x & 0xffffffu} << 16) | which;
+    const auto [it, fresh] =
+        scratch_[id].engines.emplace(key, static_cast<std::uint32_t>(scratch_[id].engine_lists.size()));
+    if (fresh) scratch_[id].engine_lists.emplace_back();
+    return it->second;
+  }
+  AgcuId agcu_of(const Group& g, std::uint32_t instance) const {
+    const AgcuId a = instance < g.agcus.size() ? g.agcus[instance] : AgcuId{};
+    return a.value < t_.agcu.at.size() ? a : AgcuId{};
+  }
+  std::uint32_t agcu(std::uint32_t id, AgcuId a) {
+    ChipState& c = chip(id);
+    const auto [it, fresh] = scratch_[id].agcus.emplace(a.value, static_cast<std::uint32_t>(c.agcus.size()));
+    if (fresh) {
+      c.agcus.emplace_back();
+      if (a.value < t_.agcu.at.size()) c.agcus.back().at = t_.agcu.at[a.value];
+    }
+    return it->second;
+  }
+  std::uint32_t link(std::uint32_t id, LinkId l) {
+    ChipState& c = chip(id);
+    const auto [it, fresh] = scratch_[id].links.emplace(l.value, static_cast<std::uint32_t>(c.links.size()));
+    if (fresh) c.links.emplace_back(t_.links[l.value]);
+    return it->second;
+  }
+
+  const Group& group(GroupId g) const { return p_.placement->groups[g.value]; }
+  std::uint32_t chip_of(GroupId g) const { return group(g).sites.empty() ? 0 : group(g).sites.front().chip.value; }
+
+  void make_chips() {
+    std::uint32_t most = t_.chips;
+    for (const Group& g : p_.placement->groups)
+      for (const Site& s : g.sites) most = std::max(most, s.chip.value + 1);
+    out_.chips.resize(most);
+    scratch_.resize(most);
+  }
+
+  // ---- what instances share
+  void describe_stages() {
+    out_.laws.stages.resize(p_.stages.size());
+    for (const Stage& s : p_.stages) {
+      StageSpec& d = out_.laws.stages[s.id.value];
+      d.stage = &s;
+      d.firings = s.firings;
+      d.total = saturating_multiply(s.firings, p_.sections[s.section.value].trips);
+      for (const Port& port : s.ports) {
+        PortSpec ps;
+        ps.direction = port.direction;
+        ps.buffer = port.buffer;
+        ps.dtype = p_.buffer(port.buffer).dtype;
+        ps.need = Phases<std::uint32_t>(port.need);
+        ps.pop = Phases<std::uint32_t>(port.pop);
+        ps.reserve = Phases<std::uint32_t>(port.reserve);
+        ps.push = Phases<std::uint32_t>(port.push);
+        ps.chunk = Phases<Chunk>(port.chunk);
+        d.ports.push_back(std::move(ps));
+      }
+      const std::uint64_t tile = std::max(p_.header.native_tile, 1u);
+      if (const auto* load = std::get_if<Load>(&s.kind)) {
+        d.form = StageForm::load;
+        d.load = load;
+        describe_tensor(d, load->tensor);
+      } else if (const auto* store = std::get_if<Store>(&s.kind)) {
+        d.form = StageForm::store;
+        d.store = store;
+        describe_tensor(d, store->tensor);
+      } else if (const auto* m = std::get_if<MatmulTiles>(&s.kind)) {
+        std::vector<std::uint32_t> in;
+        for (std::uint32_t i = 0; i < d.ports.size(); ++i)
+          if (d.ports[i].direction == Direction::input) in.push_back(i);
+        if (in.size() == 2) d.form = StageForm::matmul, d.in_a = in[0], d.in_b = in[1];
+        d.matmul = m;
+        d.operand = result_operand(s, *m);
+        const std::uint64_t area = saturating_multiply(saturating_multiply(m->block_m, m->block_n), tile * tile);
+        d.accumulator_bytes = std::min<Bytes>(saturating_multiply(area, bytes_of(m->accumulator)), Bytes{1} << 32);
+      } else if (const auto* g = std::get_if<Generic>(&s.kind)) {
+        d.form = StageForm::generic;
+        d.generic = g;
+        Cyclic<std::uint32_t> order;
+        for (const auto& run : g->bodies) {
+          order.push_back({run.repeat, static_cast<std::uint32_t>(d.bodies.size())});
+          d.bodies.push_back(&run.value);
+          for (const ExprNode& n : run.value) d.keeps = d.keeps || n.op == ExprOp::accumulator;
+        }
+        d.body = Phases<std::uint32_t>(order);
+        if (d.bodies.empty()) d.form = StageForm::none;
+        Bytes most = 0;
+        for (const PortSpec& ps : d.ports)
+          most =
+              std::max(most, ceil_div(p_.buffer(ps.buffer).page_bytes, bytes_of(ps.dtype)) * bytes_of(g->accumulator));
+        d.accumulator_bytes = std::min<Bytes>(most, Bytes{1} << 32);
+      } else if (std::holds_alternative<Recv>(s.kind)) {
+        d.form = StageForm::receive;
+      }
+      if (d.firings == 0) d.form = StageForm::none;
+    }
+  }
+
+  void describe_tensor(StageSpec& d, TensorId id) {
+    d.tensor = &p_.tensor(id);
+    d.operand = d.tensor->operand;
+    if (p_.memory && id.value < p_.memory->tensors.size()) d.tensor_address = p_.memory->tensors[id.value].address;
+    if (d.tensor->shape.empty()) d.form = StageForm::none;
+  }
+
+  // The operand that a matmul's sums belong to: its operator's output; without operators, that of the store which its
+  // result reaches.
+  OperandId result_operand(const Stage& s, const MatmulTiles& m) const {
+    if (p_.operators && m.op.value < p_.operators->operators.size()) return p_.operators->operators[m.op.value].out;
+    std::vector<bool> seen(p_.stages.size());
+    std::vector<std::uint32_t> todo{s.id.value};
+    seen[s.id.value] = true;
+    for (std::size_t i = 0; i < todo.size(); ++i) {
+      for (const Edge& e : p_.edges) {
+        if (e.from.value != todo[i]) continue;
+        for (const StageId to : e.to) {
+          if (const auto* store = std::get_if<Store>(&p_.stage(to).kind)) return p_.tensor(store->tensor).operand;
+          if (!seen[to.value]) seen[to.value] = true, todo.push_back(to.value);
+        }
+      }
+    }
+    return OperandId{};
+  }
+
+  // ---- buffers
+  void make_buffers() {
+    // Pages that will ever be pushed bound the slots that are worth having.
+    std::vector<std::uint64_t> pages(p_.buffers.size());
+    for (const StageSpec& d : out_.laws.stages)
+      for (const PortSpec& ps : d.ports) {
+        if (ps.direction != Direction::output) continue;
+        std::uint64_t n = d.form == StageForm::receive ? d.total : ps.push.total(d.total);
+        pages[ps.buffer.value] = std::max(pages[ps.buffer.value], n);
+      }
+    buffer_base_.resize(p_.buffers.size());
+    for (const Buffer& b : p_.buffers) {
+      if (group(b.group).sites.empty()) continue;
+      const std::uint32_t id = chip_of(b.group);
+      ChipState& c = chip(id);
+      buffer_base_[b.id.value] = static_cast<std::uint32_t>(c.buffers.size());
+      const std::uint64_t wanted = std::min(b.depth_pages, saturating_add(pages[b.id.value], b.initial_pages));
+      const auto slots = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, std::uint64_t{1} << 24));
+      for (std::uint32_t i = 0; i < group(b.group).sites.size(); ++i) {
+        BufferState s;
+        s.depth = b.depth_pages;
+        s.slots = slots;
+        s.slot_bytes = slot_size(b);
+        s.initial = static_cast<std::uint32_t>(std::min<std::uint64_t>(b.initial_pages, slots));
+        s.reserved = s.pushed = s.initial;
+        s.id = b.id.value;
+        s.instance = i;
+        s.headers = s.staged_headers = static_cast<std::uint32_t>(c.headers.size());
+        c.headers.resize(c.headers.size() + slots);
+        for (std::uint32_t n = 0; n < s.initial; ++n)
+          c.headers[s.headers + n].bytes = static_cast<std::uint32_t>(std::min<Bytes>(b.page_bytes, s.slot_bytes));
+        c.buffers.push_back(s);
+      }
+    }
+  }
+  static std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
+    return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
+  }
+
+  // Instance of `to` on the site of each instance of `from`; nothing where there is none.
+  const std::vector<std::optional<std::uint32_t>>& same_site(GroupId from, GroupId to) {
+    const auto key = std::make_pair(from.value, to.value);
+    if (const auto it = same_site_.find(key); it != same_site_.end()) return it->second;
+    std::vector<std::optional<std::uint32_t>> map(group(from).sites.size());
+    std::unordered_map<std::uint64_t, std::uint32_t> where;
+    const std::uint32_t chip = chip_of(to);
+    for (std::uint32_t i = 0; i < group(to).sites.size(); ++i) where.emplace(site_key(group(to).sites[i].at), i);
+    for (std::uint32_t i = 0; i < map.size(); ++i) {
+      const auto it = where.find(site_key(group(from).sites[i].at));
+      if (it != where.end() && chip_of(from) == chip) map[i] = it->second;
+    }
+    return same_site_.emplace(key, std::move(map)).first->second;
+  }
+  // The buffer instance that a port of a stage instance names; nothing where it is not on the site.
+  std::optional<std::uint32_t> buffer_at(const Stage& s, std::uint32_t instance, BufferId b) {
+    const GroupId to = p_.buffer(b).group;
+    std::optional<std::uint32_t> i = instance;
+    if (to != s.group) i = same_site(s.group, to)[instance];
+    if (!i || *i >= group(to).sites.size()) return std::nullopt;
+    return buffer_base_[b.value] + *i;
+  }
+
+  // ---- stages
+  // Order in which stages are granted: by id, except that stages which share an engine are served as the schedule says.
+  std::vector<std::uint32_t> grant_order() const {
+    std::vector<std::uint32_t> order(p_.stages.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    if (!p_.schedule) return order;
+    std::vector<std::uint32_t> place(order);
+    for (const EngineOrder& e : p_.schedule->engine_orders) {
+      std::vector<std::uint32_t> places;
+      for (const StageId s : e.stages)
+        if (s.value < place.size()) places.push_back(place[s.value]);
+      std::sort(places.begin(), places.end());
+      std::size_t n = 0;
+      for (const StageId s : e.stages)
+        if (s.value < place.size()) place[s.value] = places[n++];
+    }
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return place[a] != place[b] ? place[a] < place[b] : a < b; });
+    return order;
+  }
+
+  void make_stages() {
+    stage_base_.resize(p_.stages.size());
+    for (const std::uint32_t n : grant_order()) {
+      const Stage& s = p_.stages[n];
+      const StageSpec& d = out_.laws.stages[n];
+      const Group& g = group(s.group);
+      if (g.sites.empty()) continue;
+      const std::uint32_t id = chip_of(s.group);
+      ChipState& c = chip(id);
+      stage_base_[n] = static_cast<std::uint32_t>(c.stages.size());
+      for (std::uint32_t i = 0; i < g.sites.size(); ++i) {
+        StageState state;
+        state.total = d.total;
+        state.spec = n;
+        state.instance = i;
+        state.form = d.form;
+        state.first_port = static_cast<std::uint32_t>(c.ports.size());
+        state.engine = engine(id, g.sites[i].at, s.engine);
+        state.pmu = pmu(id, g.sites[i].at);
+        state.actor = static_cast<std::uint32_t>(c.stages.size());
+        scratch_[id].engine_lists[state.engine].push_back(state.actor);
+        c.section_stages[s.section.value].push_back(state.actor);
+        for (const PortSpec& ps : d.ports) {
+          PortState port;
+          if (const auto b = buffer_at(s, i, ps.buffer)) {
+            port.buffer = *b;
+            // An input is bound when it has become a consumer.
+            if (ps.direction == Direction::output)
+              port.bound = true, port.assigned = port.transited = c.buffers[*b].initial;
+          }
+          c.ports.push_back(port);
+        }
+        make_detail(c, id, state, s, d, g, i);
+        c.stages.push_back(state);
+      }
+      if (d.form == StageForm::load) make_multicast_sets(c, id, n, s, d, g);
+    }
+    for (std::uint32_t id = 0; id < out_.chips.size(); ++id) {
+      if (!out_.chips[id].used) continue;
+      ChipState& c = out_.chips[id];
+      for (const auto& list : scratch_[id].engine_lists) {
+        EngineState e;
+        e.first = static_cast<std::uint32_t>(c.engine_stages.size());
+        e.count = static_cast<std::uint32_t>(list.size());
+        c.engine_stages.insert(c.engine_stages.end(), list.begin(), list.end());
+        c.engines.push_back(e);
+      }
+    }
+  }
+
+  std::uint32_t memory_of(const Tensor& t) const { return t.space == MemorySpace::ddr && t_.ddr ? 1 : 0; }
+
+  void make_detail(ChipState& c, std::uint32_t id, StageState& state, const Stage&, const StageSpec& d, const Group& g,
+                   std::uint32_t i) {
+    switch (d.form) {
+      case StageForm::load: {
+        state.detail = static_cast<std::uint32_t>(c.loads.size());
+        LoadState load;
+        load.stage = state.actor;
+        load.agcu = agcu(id, agcu_of(g, i));
+        load.memory = memory_of(*d.tensor);
+        c.loads.push_back(load);
+        break;
+      }
+      case StageForm::store: {
+        state.detail = static_cast<std::uint32_t>(c.stores.size());
+        StoreState store;
+        store.agcu = agcu(id, agcu_of(g, i));
+        store.memory = memory_of(*d.tensor);
+        const Position to[] = {c.agcus[store.agcu].at};
+        store.route = network(id).route(g.sites[i].at, to);
+        c.stores.push_back(std::move(store));
+        break;
+      }
+      case StageForm::matmul: {
+        state.detail = static_cast<std::uint32_t>(c.matmuls.size());
+        MatmulState m;
+        m.accumulator = pool(c, d.accumulator_bytes);
+        c.matmuls.push_back(m);
+        break;
+      }
+      case StageForm::generic: {
+        state.detail = static_cast<std::uint32_t>(c.generics.size());
+        GenericState gs;
+        if (d.keeps) gs.accumulator = pool(c, d.accumulator_bytes);
+        c.generics.push_back(gs);
+        c.scratch_bytes = std::max(c.scratch_bytes, (d.accumulator_bytes + 15) / 16 * 16);
+        c.scratch_pages = 17;
+        break;
+      }
+      case StageForm::receive: {
+        state.detail = static_cast<std::uint32_t>(c.receives.size());
+        ReceiveState r;
+        r.stage = state.actor;
+        r.agcu = agcu(id, agcu_of(g, i));
+        if (!d.ports.empty() && c.ports[state.first_port].bound) {
+          r.buffer = c.ports[state.first_port].buffer;
+        } else {
+          state.form = StageForm::none;  // nowhere to land
+        }
+        c.receives.push_back(r);
+        break;
+      }
+      case StageForm::none:
+        break;
+    }
+  }
+
+  static std::size_t pool(ChipState& c, Bytes bytes) {
+    const std::size_t at = c.pool_bytes;
+    c.pool_bytes += (bytes + 63) / 64 * 64;
+    return at;
+  }
+
+  // Members of one multicast set fire as one: the first of them acts.
+  void make_multicast_sets(ChipState& c, std::uint32_t id, std::uint32_t n, const Stage&, const StageSpec& d,
+                           const Group& g) {
+    const auto& sets = d.load->multicast_set;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> members;
+    const auto count = static_cast<std::uint32_t>(g.sites.size());
+    for (std::uint32_t i = 0; i < count; ++i)
+      members[i < sets.size() && !sets.empty() ? sets[i] : i + std::numeric_limits<std::uint32_t>::max() / 2].push_back(
+          i);
+    for (const auto& [set, list] : members) {
+      const std::uint32_t actor = stage_base_[n] + list.front();
+      LoadState& load = c.loads[c.stages[actor].detail];
+      load.first_member = static_cast<std::uint32_t>(c.load_members.size());
+      load.members = static_cast<std::uint32_t>(list.size());
+      std::vector<Position> to;
+      for (const std::uint32_t i : list) {
+        c.load_members.push_back(stage_base_[n] + i);
+        c.stages[stage_base_[n] + i].actor = actor;
+        c.stages[stage_base_[n] + i].detail = c.stages[actor].detail;
+        to.push_back(g.sites[i].at);
+      }
+      load.route = network(id).route(c.agcus[load.agcu].at, to);
+    }
+  }
+
+  // ---- who reads and writes each buffer
+  void connect_producers_and_consumers() {
+    // By buffer: local consumers in the order of their edge's `to`, then crossing edges by id, then any other port.
+    struct Reader {
+      std::optional<std::pair<StageId, std::uint32_t>> port;  // stage, port number
+      std::optional<EdgeId> crossing;
+    };
+    std::vector<std::vector<Reader>> readers(p_.buffers.size());
+    std::vector<std::vector<bool>> taken(p_.stages.size());
+    for (const Stage& s : p_.stages) taken[s.id.value].resize(s.ports.size());
+    for (const Edge& e : p_.edges) {
+      if (!is_local(e.handshake)) continue;
+      for (const StageId to : e.to)
+        for (std::uint32_t p = 0; p < p_.stage(to).ports.size(); ++p) {
+          const Port& port = p_.stage(to).ports[p];
+          if (port.direction != Direction::input || port.buffer != e.buffer || taken[to.value][p]) continue;
+          taken[to.value][p] = true;
+          readers[e.buffer.value].push_back({std::make_pair(to, p), std::nullopt});
+          break;
+        }
+    }
+    for (const Edge& e : p_.edges)
+      if (!is_local(e.handshake)) readers[e.buffer.value].push_back({std::nullopt, e.id});
+    for (const Stage& s : p_.stages)
+      for (std::uint32_t p = 0; p < s.ports.size(); ++p)
+        if (s.ports[p].direction == Direction::input && !taken[s.id.value][p])
+          readers[s.ports[p].buffer.value].push_back({std::make_pair(s.id, p), std::nullopt});
+
+    sender_consumer_.resize(p_.edges.size());
+    for (const Buffer& b : p_.buffers) {
+      const Group& g = group(b.group);
+      if (g.sites.empty()) continue;
+      ChipState& c = chip(chip_of(b.group));
+      const auto& list = readers[b.id.value];
+      for (std::uint32_t i = 0; i < g.sites.size(); ++i) {
+        BufferState& state = c.buffers[buffer_base_[b.id.value] + i];
+        state.first_consumer = static_cast<std::uint32_t>(c.consumers.size());
+        for (std::uint32_t n = 0; n < list.size(); ++n) {
+          ConsumerState consumer;
+          consumer.number = n;
+          if (list[n].port) {
+            const auto [stage, port] = *list[n].port;
+            const auto at = stage_instance(p_.stage(stage), b.group, i);
+            if (!at) continue;
+            consumer.actor = stage_base_[stage.value] + *at;
+            PortState& ps = c.ports[c.stages[consumer.actor].first_port + port];
+            ps.bound = true;
+            ps.consumer = static_cast<std::uint32_t>(c.consumers.size());
+          } else {
+            const Edge& e = p_.edge(*list[n].crossing);
+            if (!stage_instance(p_.stage(e.from), b.group, i)) continue;
+            consumer.sender = true;
+            auto& where = sender_consumer_[e.id.value];
+            where.resize(std::max<std::size_t>(where.size(), g.sites.size()));
+            where[i] = static_cast<std::uint32_t>(c.consumers.size());
+          }
+          c.consumers.push_back(consumer);
+          ++state.consumers;
+        }
+      }
+    }
+    for (ChipState& c : out_.chips)
+      for (std::uint32_t i = 0; i < c.stages.size(); ++i) {
+        const StageState& s = c.stages[i];
+        const StageSpec& d = out_.laws.stages[s.spec];
+        for (std::uint32_t p = 0; p < d.ports.size(); ++p) {
+          const PortState& port = c.ports[s.first_port + p];
+          if (d.ports[p].direction != Direction::output || !port.bound) continue;
+          c.buffers[port.buffer].produced = true;
+          c.buffers[port.buffer].producer = i;
+          c.buffers[port.buffer].landing = s.form == StageForm::receive;
+        }
+      }
+  }
+  // Instance of the stage on the site of buffer instance i of group g.
+  std::optional<std::uint32_t> stage_instance(const Stage& s, GroupId g, std::uint32_t i) {
+    if (s.group == g) return i;
+    if (group(s.group).sites.empty() || chip_of(s.group) != chip_of(g)) return std::nullopt;
+    return same_site(g, s.group)[i];
+  }
+
+  // ---- crossings
+  // The links from chip to chip: the ones given where they are a route, else the target's own.
+  const std::vector<LinkId>& route_between(std::uint32_t from, std::uint32_t to) {
+    const auto key = std::make_pair(from, to);
+    if (const auto it = routes_.find(key); it != routes_.end()) return it->second;
+    std::vector<LinkId> r;
+    if (from < t_.chips && to < t_.chips) r = route(t_, ChipId{from}, ChipId{to});
+    return routes_.emplace(key, std::move(r)).first->second;
+  }
+  bool is_route(const std::vector<LinkId>& links, std::uint32_t from, std::uint32_t to) const {
+    std::uint32_t at = from;
+    for (const LinkId l : links) {
+      if (l.value >= t_.links.size() || t_.links[l.value].from.value != at) return false;
+      at = t_.links[l.value].to.value;
+    }
+    return !links.empty() && at == to;
+  }
+
+  // A path over `links` from chip `from`, after which `then` happens on the last chip, `tail` cycles after the arrival.
+  Path over_links(std::uint32_t from, const std::vector<LinkId>& links, Event then, Cycles lead, Cycles tail,
+                  bool signal) {
+    Path path;
+    path.lead = lead;
+    path.remote = true;
+    // From the far end: each relay names the next one.
+    for (std::size_t i = links.size(); i-- > 0;) {
+      const ChipLinkParameters& l = t_.links[links[i].value];
+      const std::uint32_t owner = i == 0 ? from : l.from.value;
+      Relay r;
+      r.link = link(owner, links[i]);
+      r.to_chip = l.to.value;
+      r.then = then;
+      r.tail = i + 1 == links.size() ? tail : 0;
+      r.signal = signal;
+      ChipState& c = chip(owner);
+      path.relay = static_cast<std::uint32_t>(c.relays.size());
+      then = {Chip::relay, path.relay, 0};
+      c.relays.push_back(r);
+    }
+    return path;
+  }
+
+  struct Place {
+    std::uint32_t chip = 0;
+    Position site;
+    Position agcu;
+  };
+  Place place_of(const Stage& s, std::uint32_t instance) {
+    const Group& g = group(s.group);
+    Place p{chip_of(s.group), g.sites[instance].at, {}};
+    const AgcuId a = agcu_of(g, instance);
+    if (a.value < t_.agcu.at.size()) p.agcu = t_.agcu.at[a.value];
+    return p;
+  }
+  Path signal_path(const Place& from, const Place& to, const std::vector<LinkId>& links, Event then) {
+    const Network& wires = chip(from.chip).network;
+    if (from.chip == to.chip) {
+      Path path;
+      path.lead = wires.control(from.site, to.site);
+      path.then = then;
+      return path;
+    }
+    const Cycles lead = wires.control(from.site, from.agcu) + t_.agcu.latency_cycles;
+    const Cycles tail = wires.control(to.agcu, to.site) + t_.agcu.latency_cycles;
+    return over_links(from.chip, links, then, lead, tail, true);
+  }
+
+  void make_crossings() {
+    struct Made {
+      std::uint32_t from_chip, send, to_chip, to_stage, from, position, period;
+      EdgeId edge;
+    };
+    std::vector<Made> made;
+    for (const Edge& e : p_.edges) {
+      if (is_local(e.handshake)) continue;
+      const Stage& from = p_.stage(e.from);
+      const auto& where = sender_consumer_[e.id.value];
+      for (std::uint32_t i = 0; i < group(from.group).sites.size(); ++i) {
+        const auto b = buffer_at(from, i, e.buffer);
+        if (!b) continue;
+        const std::uint32_t id = chip_of(from.group);
+        ChipState& c = chip(id);
+        const std::uint32_t local = c.buffers[*b].instance;
+        if (local >= where.size()) continue;
+        SenderState s;
+        s.edge = e.id.value;
+        s.from = i;
+        s.buffer = *b;
+        s.consumer = where[local];
+        s.handshake = e.handshake;
+        s.chunk = e.chunk;
+        s.element_bytes = bytes_of(p_.buffer(e.buffer).dtype);
+        s.pmu = pmu(id, group(from.group).sites[i].at);
+        s.agcu = agcu(id, agcu_of(group(from.group), i));
+        s.total = c.buffers[*b].initial + pages_into(from, e.buffer);
+        std::uint32_t bits = e.counter_bits;
+        if (e.semaphores && e.semaphores->ready.value < p_.semaphores.size()) {
+          bits = p_.semaphores[e.semaphores->ready.value].width_bits;
+          s.initial = s.value = p_.semaphores[e.semaphores->ready.value].initial;
+        }
+        s.mask = counter_mask(bits);
+        s.first_channel = static_cast<std::uint32_t>(c.send_channels.size());
+        s.first_shot = static_cast<std::uint32_t>(c.shots.size());
+        const auto sender = static_cast<std::uint32_t>(c.senders.size());
+        c.consumers[s.consumer].actor = sender;
+
+        // The receivers of each `to`, rising, and which of the pages they get.
+        std::vector<std::uint32_t> listed;
+        if (e.map.kind == PageMapKind::one_to_one) {
+          listed.push_back(i);
+        } else if (i < e.map.targets.size()) {
+          listed = e.map.targets[i];
+          if (e.map.kind == PageMapKind::gather && listed.size() > 1) listed.resize(1);
+        }
+        const bool scatter = e.map.kind == PageMapKind::scatter;
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> receivers;  // instance, position
+        for (std::uint32_t n = 0; n < listed.size(); ++n) receivers.emplace_back(listed[n], n);
+        std::sort(receivers.begin(), receivers.end());
+        std::vector<std::vector<std::uint32_t>> of_shot(scatter ? listed.size() : listed.empty() ? 0 : 1);
+        for (std::uint32_t to = 0; to < e.to.size(); ++to) {
+          const Stage& receiver = p_.stage(e.to[to]);
+          for (const auto& [instance, position] : receivers) {
+            if (instance >= group(receiver.group).sites.size()) continue;
+            const ChipState& there = chip(chip_of(receiver.group));
+            if (there.stages[stage_base_[receiver.id.value] + instance].form != StageForm::receive) continue;
+            SendChannel ch;
+            ch.edge = e.id.value;
+            ch.from = i;
+            ch.to = to;
+            ch.receiver = instance;
+            ch.sender = sender;
+            ch.to_chip = chip_of(receiver.group);
+            const auto n = static_cast<std::uint32_t>(c.send_channels.size());
+            of_shot[scatter ? position : 0].push_back(n);
+            made.push_back({id, n, ch.to_chip, stage_base_[receiver.id.value] + instance, i, scatter ? position : 0,
+                            scatter ? static_cast<std::uint32_t>(listed.size()) : 1, e.id});
+            c.send_channels.push_back(ch);
+            ++s.channels;
+          }
+        }
+        for (const auto& channels : of_shot) make_shot(c, id, s, from, i, channels);
+        c.senders.push_back(s);
+      }
+    }
+    // The channels of a receiver lie together, by rising sender.
+    std::stable_sort(made.begin(), made.end(), [](const Made& a, const Made& b) {
+      return std::tie(a.to_chip, a.to_stage, a.from, a.position) < std::tie(b.to_chip, b.to_stage, b.from, b.position);
+    });
+    for (const Made& m : made) {
+      ChipState& there = chip(m.to_chip);
+      ChipState& here = chip(m.from_chip);
+      SendChannel& send = here.send_channels[m.send];
+      const Edge& e = p_.edge(m.edge);
+      const std::uint32_t receive = there.stages[m.to_stage].detail;
+      ReceiveState& r = there.receives[receive];
+      const auto n = static_cast<std::uint32_t>(there.receive_channels.size());
+      if (r.channels == 0) {
+        r.first_channel = n;
+        r.handshake = e.handshake;
+        std::uint32_t bits = e.counter_bits;
+        if (e.semaphores && send.to < e.semaphores->valid.size() &&
+            e.semaphores->valid[send.to].value < p_.semaphores.size()) {
+          const Semaphore& valid = p_.semaphores[e.semaphores->valid[send.to].value];
+          bits = valid.width_bits;
+          r.initial = r.value = valid.initial;
+        }
+        r.mask = counter_mask(bits);
+      }
+      ReceiveChannel ch;
+      ch.edge = send.edge;
+      ch.from = send.from;
+      ch.to = send.to;
+      ch.receiver = send.receiver;
+      ch.receive = receive;
+      ch.rank = r.channels++;
+      ch.member = m.send - here.senders[send.sender].first_channel + 1;
+      ch.position = m.position;
+      ch.period = m.period;
+      ch.there = m.send;
+      ch.generations = here.senders[send.sender].total;
+      send.there = n;
+
+      const Stage& from = p_.stage(e.from);
+      const Stage& to = p_.stage(e.to[send.to]);
+      const Place a = place_of(from, send.from);
+      const Place b = place_of(to, send.receiver);
+      if (a.chip != b.chip) {
+        const Position site[] = {b.site};
+        ch.inward = network(b.chip).route(b.agcu, site);
+      }
+      there.receive_channels.push_back(ch);
+      connect(e, send, n, m.send, a, b);
+    }
+    // Credits: one a page of the landing buffer, to the sender of the page that will land there.
+    for (ChipState& c : out_.chips)
+      for (const ReceiveState& r : c.receives) {
+        if (r.handshake != Handshake::token || r.channels == 0) continue;
+        const BufferState& b = c.buffers[r.buffer];
+        const std::uint64_t room = b.depth - std::min<std::uint64_t>(b.depth, b.initial);
+        for (std::uint32_t rank = 0; rank < r.channels; ++rank) {
+          const ReceiveChannel& ch = c.receive_channels[r.first_channel + rank];
+          ChipState& there = out_.chips[chip_of(p_.stage(p_.edge(EdgeId{ch.edge}).from).group)];
+          SendChannel& send = there.send_channels[ch.there];
+          send.credits = (room / r.channels + (rank < room % r.channels ? 1 : 0)) & there.senders[send.sender].mask;
+        }
+      }
+  }
+
+  // The two ends' ways to each other.
+  void connect(const Edge& e, SendChannel& send, std::uint32_t there, std::uint32_t here, const Place& a,
+               const Place& b) {
+    std::vector<LinkId> forward, backward;
+    if (a.chip != b.chip) {
+      if (send.to < e.routes.size() && is_route(e.routes[send.to], a.chip, b.chip)) {
+        forward = e.routes[send.to];
+      } else {
+        forward = route_between(a.chip, b.chip);
+      }
+      backward = route_between(b.chip, a.chip);
+      // Chips that nothing joins cannot hear each other.
+      if (forward.empty() || backward.empty()) {
+        send.unreachable = true;
+        out_.chips[b.chip].receives[out_.chips[b.chip].receive_channels[there].receive].unreachable = true;
+        return;
+      }
+      send.data = over_links(a.chip, forward, {Chip::chip_arrive, there, 0}, 0, 0, false);
+    }
+    const auto back = [&](Chip::EventKind kind) {
+      out_.chips[b.chip].receive_channels[there].back = signal_path(b, a, backward, {kind, here, 0});
+    };
+    switch (e.handshake) {
+      case Handshake::semaphore:
+        send.signal = signal_path(a, b, forward, {Chip::valid, there, 0});
+        back(Chip::ready);
+        break;
+      case Handshake::barrier:
+        send.signal = signal_path(a, b, forward, {Chip::barrier_leave, there, 0});
+        back(Chip::barrier_arrive);
+        break;
+      default:
+        back(Chip::credit);
+    }
+  }
+
+  void make_shot(ChipState& c, std::uint32_t id, SenderState& s, const Stage& from, std::uint32_t instance,
+                 const std::vector<std::uint32_t>& channels) {
+    Shot shot;
+    shot.first_channel = static_cast<std::uint32_t>(c.shot_channels.size());
+    shot.channels = static_cast<std::uint32_t>(channels.size());
+    std::vector<Position> to;
+    const Place here = place_of(from, instance);
+    for (const std::uint32_t n : channels) {
+      SendChannel& ch = c.send_channels[n];
+      c.shot_channels.push_back(n);
+      if (ch.to_chip == id) {
+        ch.leaf = static_cast<std::uint32_t>(to.size());
+        to.push_back(group(p_.stage(p_.edges[ch.edge].to[ch.to]).group).sites[ch.receiver].at);
+      } else {
+        shot.leaves_chip = true;
+      }
+    }
+    if (shot.leaves_chip) {
+      shot.agcu_leaf = static_cast<std::uint32_t>(to.size());
+      to.push_back(here.agcu);
+    }
+    shot.route = network(id).route(here.site, to);
+    c.shots.push_back(shot);
+    ++s.shots;
+  }
+
+  std::uint64_t pages_into(const Stage& from, BufferId b) const {
+    const StageSpec& d = out_.laws.stages[from.id.value];
+    if (d.form == StageForm::receive) return d.total;
+    for (const PortSpec& ps : d.ports)
+      if (ps.direction == Direction::output && ps.buffer == b) return ps.push.total(d.total);
+    return 0;
+  }
+
+  // ---- faults
+  // Producers of a faulty buffer write beside it, so that what is pushed can differ from what was made.
+  void stage_beside(ChipState& c, BufferState& b) {
+    if (b.fault != 0) return;
+    c.buffer_faults.emplace_back();
+    c.buffer_faults.back().produced = b.initial;
+    b.fault = static_cast<std::uint32_t>(c.buffer_faults.size());
+    b.staged_headers = static_cast<std::uint32_t>(c.headers.size());
+    c.headers.resize(c.headers.size() + b.slots);
+    for (std::uint32_t i = 0; i < b.slots; ++i) c.headers[b.staged_headers + i] = c.headers[b.headers + i];
+  }
+
+  void apply_faults() {
+    for (const Fault& f : faults_) {
+      if (f.buffer && f.buffer->buffer.value < p_.buffers.size()) {
+        const GroupId g = p_.buffer(f.buffer->buffer).group;
+        if (f.buffer->instance >= group(g).sites.size()) continue;
+        ChipState& c = chip(chip_of(g));
+        BufferState& b = c.buffers[buffer_base_[f.buffer->buffer.value] + f.buffer->instance];
+        if (b.landing) continue;  // a landing buffer is broken by its edge
+        stage_beside(c, b);
+        c.buffer_faults[b.fault - 1].faults.push_back(f);
+      } else if (f.stage && f.stage->stage.value < p_.stages.size()) {
+        const GroupId g = p_.stage(f.stage->stage).group;
+        if (f.stage->instance >= group(g).sites.size()) continue;
+        ChipState& c = chip(chip_of(g));
+        c.stages[stage_base_[f.stage->stage.value] + f.stage->instance].faulty = true;
+        c.stage_faults.push_back(f);
+      } else if (f.edge) {
+        for (ChipState& c : out_.chips) {
+          bool ours = false;
+          for (SendChannel& ch : c.send_channels)
+            if (ch.edge == f.edge->value && ch.from == f.instance) ch.faulty = ours = true;
+          if (ours) c.edge_faults.push_back(f);
+          for (ReceiveChannel& ch : c.receive_channels) {
+            if (ch.edge != f.edge->value || ch.from != f.instance) continue;
+            BufferState& b = c.buffers[c.receives[ch.receive].buffer];
+            stage_beside(c, b);
+            // Every channel of the landing buffer goes through the staging area; only this one is broken.
+            if (ch.fault == 0) {
+              c.channel_faults.emplace_back();
+              ch.fault = static_cast<std::uint32_t>(c.channel_faults.size());
+            }
+            c.channel_faults[ch.fault - 1].faults.push_back(f);
+          }
+        }
+      }
+    }
+  }
+
+  // ---- where pages lie
+  void lay_out_pool() {
+    for (ChipState& c : out_.chips)
+      for (BufferState& b : c.buffers) {
+        const Bytes bytes = Bytes{b.slots} * b.slot_bytes;
+        b.values = b.staged_values = pool(c, bytes);
+        if (b.fault != 0) b.staged_values = pool(c, bytes);
+      }
+  }
+
+  const SpatialProgram& p_;
+  const Target& t_;
+  const std::vector<Fault>& faults_;
+  Elaboration out_;
+  std::vector<ChipScratch> scratch_;
+  std::vector<std::uint32_t> buffer_base_, stage_base_;
+  std::vector<std::vector<std::uint32_t>> sender_consumer_;  // by edge, by buffer instance
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::optional<std::uint32_t>>> same_site_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<LinkId>> routes_;
+};
+
+}  // namespace
+
+Elaboration elaborate(const SpatialProgram& program, const Target& target, bool values,
+                      const std::vector<Fault>& faults) {
+  return Elaborator(program, target, values, faults).run();
+}
+
+}  // namespace rdusim

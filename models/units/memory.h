@@ -1,0 +1,94 @@
+// A memory outside the mesh (HBM or DDR): channels side by side, each a data bus behind its open rows.
+//
+//   layout   addresses go round the channels, interleave_bytes each. A tensor lies in memory as the stream that reads
+//   it
+//            takes it, page after page, so a page is one run of addresses (the host lays tensors out so).
+//   law      a page that is asked for at t takes on every channel c that it touches one burst of its bytes there,
+//                begin = max(t, c free), after the refresh that is under way
+//                end   = begin + turnaround (if the last burst went the other way) + row_miss * rows opened
+//                        + bytes / channel rate (exact, remainder carried) + refresh for every refresh that falls in it
+//            and a read is complete at the greatest end + latency, a write at the greatest end.
+//            A row is open until another one of that channel is asked for; a channel is refreshed refresh_cycles long,
+//            every refresh_interval_cycles, channel i being i / channels of an interval late.
+//   order    bursts of a channel are served in the order of the calls.
+//   numbers  all from the target. What a stream can sustain follows from them; there is no efficiency besides.
+//   never    judges: any address is taken.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/target/target.h"
+#include "models/units/serial_resource.h"
+
+namespace rdusim {
+
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(const MemoryParameters& p);
+
+  // Cycle at which the page at [address, address + bytes) is read or written. `used(channel, begin, end, bytes)` is
+  // called for every burst, in order of channel. Requires bytes > 0 to take time.
+  template <class Used>
+  Cycle access(Cycle now, Bytes address, Bytes bytes, bool write, Used&& used) {
+    Cycle last = now;
+    const std::uint64_t n = channels_.size();
+    if (n == 0 || bytes == 0) return last;
+    const std::uint64_t first_chunk = divide(address, interleave_);
+    const std::uint64_t last_chunk = divide(address + bytes - 1, interleave_);
+    const std::uint64_t chunks = last_chunk - first_chunk + 1;
+    const Bytes short_front = address - first_chunk * interleave_.by;
+    const Bytes short_back = (last_chunk + 1) * interleave_.by - (address + bytes);
+    const std::uint64_t each = chunks / n;   // whole rounds of the channels
+    const std::uint64_t extra = chunks % n;  // channels that get one more
+    std::uint64_t stripe = divide(first_chunk, round_);
+    std::uint64_t at = first_chunk - stripe * n;
+    const std::uint64_t touched = chunks < n ? chunks : n;
+    for (std::uint64_t i = 0; i < touched; ++i) {
+      const std::uint64_t here = each + (i < extra ? 1 : 0);
+      Bytes size = here * interleave_.by;
+      Bytes local = stripe * interleave_.by;
+      if (i == 0) size -= short_front, local += short_front;
+      if (i == (chunks - 1) % n) size -= short_back;
+      const Slot s = burst(channels_[at], now, local, size, write);
+      used(static_cast<std::uint32_t>(at), s.begin, s.end, size);
+      last = last > s.end ? last : s.end;
+      if (++at == n) at = 0, ++stripe;
+    }
+    return write ? last : last + latency_;
+  }
+
+  Cycles latency() const { return latency_; }
+  std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
+
+  // All rows closed, all channels free, the first refresh one interval after `start`.
+  void reset(Cycle start);
+
+ private:
+  struct Channel {
+    SerialResource bus;
+    std::uint64_t open_row = 0;
+    Cycle next_refresh = 0;
+    bool any_row = false;
+    bool wrote = false;
+  };
+  struct Divisor {
+    std::uint64_t by = 1;
+    std::uint32_t shift = 0;
+    bool power = true;
+  };
+  static Divisor divisor(std::uint64_t by);
+  static std::uint64_t divide(std::uint64_t value, const Divisor& d) {
+    return d.power ? value >> d.shift : value / d.by;
+  }
+
+  Slot burst(Channel& c, Cycle now, Bytes local, Bytes size, bool write);
+
+  std::vector<Channel> channels_;
+  Rate rate_;
+  Divisor interleave_, round_, row_;
+  Cycles latency_ = 0, row_miss_ = 0, turnaround_ = 0, refresh_interval_ = 0, refresh_ = 0;
+};
+
+}  // namespace rdusim

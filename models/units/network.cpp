@@ -1,0 +1,105 @@
+#include "models/units/network.h"
+
+#include <algorithm>
+
+namespace rdusim {
+namespace {
+
+std::uint32_t distance(std::uint32_t a, std::uint32_t b) {
+  return a > b ? a - b : b - a;
+}
+
+}  // namespace
+
+Network::Network(const NetworkParameters& p)
+    : rate_(p.link_bytes_per_cycle),
+      flit_(std::max<Bytes>(p.flit_bytes, 1)),
+      hop_(p.hop_cycles),
+      endpoint_(p.endpoint_cycles),
+      control_hop_(p.control_hop_cycles) {}
+
+Cycles Network::control(Position a, Position b) const {
+  return std::max<Cycles>(1, control_hop_ * (Cycles{distance(a.x, b.x)} + distance(a.y, b.y)));
+}
+
+void Network::reset() {
+  for (SerialResource& l : links_) l.reset();
+}
+
+Cycle Network::send(const RouteRef& route, Cycle now, Cycle ready, Bytes bytes) {
+  const Span s = span(bytes);
+  duration_ = s.ceil();
+  ready_ = ready;
+  head_[0] = now + endpoint_;
+  Cycle left = std::max(ready, head_[0] + duration_);
+  for (std::uint32_t i = 0; i < route.count; ++i) {
+    const Hop& hop = hops_[route.hops + i];
+    const Slot taken = links_[hop.link].take(head_[hop.parent], s, rate_.parts());
+    head_[i + 1] = taken.begin + hop_;
+    if (hop.parent == 0) left = std::max(left, taken.end);
+  }
+  return left;
+}
+
+Network::Builder::Builder(Network& network, const Mesh& mesh) : network_(network), mesh_(mesh) {
+  mesh_.width = std::max(mesh_.width, 1u);
+  mesh_.height = std::max(mesh_.height, 1u);
+  const std::size_t sites = std::size_t{mesh_.width} * mesh_.height;
+  link_at_.resize(sites * 4);
+  node_at_.resize(sites);
+}
+
+Position Network::Builder::clamp(Position p) const {
+  return {std::min(p.x, mesh_.width - 1), std::min(p.y, mesh_.height - 1)};
+}
+
+std::uint32_t Network::Builder::link(Position at, std::uint32_t direction) {
+  std::uint32_t& known = link_at_[(std::size_t{at.y} * mesh_.width + at.x) * 4 + direction];
+  if (known == 0) {
+    network_.links_.emplace_back();
+    known = static_cast<std::uint32_t>(network_.links_.size());
+  }
+  return known - 1;
+}
+
+RouteRef Network::Builder::route(Position from, std::span<const Position> to) {
+  RouteRef r;
+  r.hops = static_cast<std::uint32_t>(network_.hops_.size());
+  r.leaves = static_cast<std::uint32_t>(network_.leaf_.size());
+  const Position source = clamp(from);
+  const auto site = [&](Position p) { return p.y * mesh_.width + p.x; };
+  for (const Position& end : to) {
+    const Position destination = clamp(end);
+    Position at = source;
+    std::uint32_t node = 0;
+    std::uint16_t depth = 0;
+    while (!(at == destination)) {
+      Position next = at;
+      std::uint32_t direction = 0;
+      if (at.x != destination.x) {
+        direction = at.x < destination.x ? 0 : 1;
+        next.x = direction == 0 ? at.x + 1 : at.x - 1;
+      } else {
+        direction = at.y < destination.y ? 2 : 3;
+        next.y = direction == 2 ? at.y + 1 : at.y - 1;
+      }
+      ++depth;
+      std::uint32_t& known = node_at_[site(next)];
+      if (known == 0) {
+        network_.hops_.push_back({link(at, direction), static_cast<std::uint16_t>(node), depth});
+        known = static_cast<std::uint32_t>(network_.hops_.size()) - r.hops + 1;
+        touched_.push_back(site(next));
+      }
+      node = known - 1;
+      at = next;
+    }
+    network_.leaf_.push_back(node);
+  }
+  for (const std::uint32_t s : touched_) node_at_[s] = 0;
+  touched_.clear();
+  r.count = static_cast<std::uint32_t>(network_.hops_.size()) - r.hops;
+  if (network_.head_.size() <= r.count) network_.head_.resize(r.count + std::size_t{1});
+  return r;
+}
+
+}  // namespace rdusim

@@ -1,0 +1,54 @@
+// A compute unit (PCU), in its two modes. What serialises the stages on it is the engine that the chip keeps.
+//
+//   systolic  a firing over mt x nt x kt tiles of t x t x t multiply-accumulates keeps the array for
+//                 busy = ceil(mt nt kt t^3 / macs_per_cycle)
+//             cycles (whole tiles: a ragged page costs as much as a full one); its last result leaves the tail
+//                 latency = fill + drain
+//             cycles after the array is free. Firings follow each other every `busy` cycles: the fill of one overlaps
+//             the steady state of the one before.
+//   SIMD      a body of `operations` element-wise operations over n elements: busy = ceil(n max(operations, 1) /
+//             simd_ops_per_cycle), latency = simd_latency_cycles.
+//   numbers   macs_per_cycle by dtype of the operands, simd_ops_per_cycle by dtype of the result, fill, drain and
+//             simd_latency from the target. A dtype that the target gives no rate costs one operation a cycle.
+//   never     judges; never takes less than one cycle.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "compiler/support/dtype.h"
+#include "compiler/target/target.h"
+
+namespace rdusim {
+
+// How long a firing keeps its engine, and how long after that its results are out.
+struct FiringTime {
+  Cycles busy = 1;
+  Cycles latency = 0;
+};
+
+class Pcu {
+ public:
+  Pcu() = default;
+  Pcu(const PcuParameters& p, std::uint32_t native_tile) : p_(p), tile_(std::max(native_tile, 1u)) {}
+
+  // Rows, columns and depth in elements.
+  FiringTime systolic(DType operand, std::uint64_t rows, std::uint64_t cols, std::uint64_t depth) const {
+    const std::uint64_t tiles = ceil_div(rows, tile_) * ceil_div(cols, tile_) * ceil_div(depth, tile_);
+    const std::uint64_t macs = tiles * tile_ * tile_ * tile_;
+    const Cycles busy = ceil_div(macs, std::max<std::uint64_t>(p_.macs(operand), 1));
+    return {std::max<Cycles>(busy, 1), p_.systolic_fill_cycles + p_.systolic_drain_cycles};
+  }
+
+  FiringTime simd(DType result, std::uint64_t elements, std::uint64_t operations) const {
+    const Cycles busy =
+        ceil_div(elements * std::max<std::uint64_t>(operations, 1), std::max<std::uint64_t>(p_.simd(result), 1));
+    return {std::max<Cycles>(busy, 1), p_.simd_latency_cycles};
+  }
+
+ private:
+  PcuParameters p_{};
+  std::uint64_t tile_ = 1;
+};
+
+}  // namespace rdusim

@@ -1,0 +1,30 @@
+// What a chip is given and what it says when it cannot go on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/events/events.h"
+
+namespace rdusim {
+
+// Elements of the program's tensors, by tensor id: row-major little-endian bytes of the slice. Empty vectors in a
+// timing-only run. Outputs are written in place.
+using TensorImages = std::vector<std::vector<std::byte>>;
+
+// Who has not finished, and what it waits for. One entry a blocked instance.
+struct Waiting {
+  enum class For : std::uint8_t { page, room, credit, ready, valid, barrier, firing };
+  For what{};
+  std::optional<StageAt> stage;      // a stage instance, or
+  std::optional<ChannelAt> channel;  // a channel
+  std::optional<BufferAt> buffer;    // where it waits for a page or for room
+  std::uint64_t have = 0;
+  std::uint64_t want = 0;
+  std::uint64_t firing = 0;  // the firing (or page) that waits
+  Cycle since = 0;
+};
+
+}  // namespace rdusim
