@@ -398,7 +398,8 @@ SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, cons
       // A landing of each other member's partial chunk, the sum, a landing of each other member's sum.
       return {2 * others + 1, 3 * others + (all ? 1 : 0), 1, 1, 1, others * chunk + n * result_chunk};
     case CollectiveAlgorithm::ring: {
-      if (!all) return {2, n == 2 ? std::uint64_t{1} : 2, 1, 2, 1, page + std::max(page, result_page)};
+      if (!all && n == 2) return {2, 1, 1, 2, 1, page + result_page};
+      if (!all) return {2, 2, 1, 2, 1, page + std::max(page, result_page)};  // a member that hands on a partial sum
       const std::uint64_t conversion = partial.dtype == result ? 0 : 1;
       return {3 + conversion, 2, 1 + conversion, 2, 2, 3 * chunk + conversion * result_chunk};
     }

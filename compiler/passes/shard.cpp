@@ -218,11 +218,6 @@ std::vector<Outlet> outlets(const SpatialProgram& p, OperatorId op) {
   return found;
 }
 
-void set_result(Stage& s, DType type) {
-  if (auto* m = std::get_if<MatmulTiles>(&s.kind)) m->result = type;
-  if (auto* g = std::get_if<Generic>(&s.kind)) g->result = type;
-}
-
 StageId add_stage(SpatialProgram& p, Stage s) {
   s.id = StageId(p.stages.size());
   p.stages.push_back(std::move(s));
