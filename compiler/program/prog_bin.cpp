@@ -1360,7 +1360,10 @@ std::string read(std::string_view bytes, Get get_root) {
 // Adds the elements of a piece.
 template <class Root, class T, class Get>
 std::string read_list(std::string_view bytes, std::vector<T>& out, Get get_one) {
-  return read<Root>(bytes, [&](Reader& r, const Root& root) { r.tables(out, root.list(), get_one); });
+  return read<Root>(bytes, [&](Reader& r, const Root& root) {
+    if (root.list() == nullptr) r.fail("there is no list");
+    r.tables(out, root.list(), get_one);
+  });
 }
 
 std::string read_segment(SegmentKind kind, std::string_view bytes, SpatialProgram& p) {
@@ -1384,6 +1387,7 @@ std::string read_segment(SegmentKind kind, std::string_view bytes, SpatialProgra
       return read_list<fb::Edges>(bytes, p.edges, get_edge);
     case SegmentKind::semaphores:
       return read<fb::Semaphores>(bytes, [&p](Reader& r, const fb::Semaphores& root) {
+        if (root.list() == nullptr) r.fail("there is no list");
         const auto list = r.structs<Semaphore>(root.list(), [](const fb::Semaphore& s) {
           return Semaphore{SemaphoreId{s.id()}, GroupId{s.group()}, s.initial(), s.width_bits()};
         });
