@@ -34,6 +34,8 @@ class Phases {
  public:
   Phases() = default;
   explicit Phases(const Cyclic<T>& c) {
+    value_.clear();
+    end_.clear();
     for (const auto& run : c) {
       length_ += run.repeat;
       if (run.repeat == 0) continue;

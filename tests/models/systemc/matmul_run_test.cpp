@@ -65,6 +65,8 @@ TEST_CASE("a matmul on one site gives what a naive loop gives, ragged edges incl
   Recorder r;
   Machine machine(p, t, {}, images, r);
   const MachineOutcome out = machine.run();
+  for (const Waiting& w : out.waiting)
+    MESSAGE("stage " << (w.stage ? w.stage->stage.value : 99) << " what " << int(w.what) << " have " << w.have << " want " << w.want << " firing " << w.firing << " since " << w.since);
   REQUIRE(out.end == MachineOutcome::End::finished);
   CHECK(out.waiting.empty());
   MESSAGE("cycles " << out.cycles << " activations " << out.activations << " pages " << out.page_handoffs);
