@@ -1,0 +1,89 @@
+#include <doctest/doctest.h>
+
+#include "sim/residual.h"
+#include "sim/statistics.h"
+#include "tests/sim/small_program.h"
+
+namespace rdusim {
+namespace {
+
+using namespace test;
+
+Target two_chips() {
+  Target t;
+  t.name = "two";
+  t.chips = 2;
+  t.links.resize(2);
+  t.hbm.channels = 1;
+  return t;
+}
+
+TEST_CASE("of every stage total = busy + stalled + idle, none negative") {
+  const SpatialProgram p = small_program();
+  const Instances instances(p);
+  ProvenanceTable table;
+  Statistics s(instances, two_chips(), nullptr);
+  replay(good_run(p, table), s);
+  for (std::uint32_t n = 0; n < instances.stages(); ++n) {
+    CAPTURE(n);
+    const StageStatistics& stage = s.stage(n);
+    const Cycle start = s.section_start(instances.stage_at(n).stage);
+    CHECK(stage.firings == 1);
+    CHECK(stage.busy == 4);
+    CHECK(stage.busy + stage.stalled() + stage.idle(start) == stage.total(start));
+    CHECK(stage.busy + stage.stalled() <= stage.total(start));
+  }
+}
+
+TEST_CASE("a stage that never fired has no cycles") {
+  const SpatialProgram p = small_program();
+  const Instances instances(p);
+  const Statistics s(instances, two_chips(), nullptr);
+  CHECK(s.stage(0).total(0) == 0);
+  CHECK(s.stage(0).idle(0) == 0);
+}
+
+TEST_CASE("links and memories count their bytes and cycles") {
+  const SpatialProgram p = small_program();
+  const Instances instances(p);
+  ProvenanceTable table;
+  Statistics s(instances, two_chips(), nullptr);
+  replay(good_run(p, table), s);
+  CHECK(s.link(LinkId{0u}).bytes == 4096);
+  CHECK(s.link(LinkId{0u}).busy == 64);
+  CHECK(s.link(LinkId{1u}).bytes == 0);
+  CHECK(s.memory(ChipId{0u}, MemorySpace::hbm).written == 4096);
+  CHECK(s.memory(ChipId{0u}, MemorySpace::hbm).read == 0);
+  CHECK(s.memory(ChipId{1u}, MemorySpace::hbm).busy == 0);
+}
+
+TEST_CASE("the residuals add up to simulated - predicted, whatever was simulated and predicted") {
+  const SpatialProgram p = small_program();
+  const Instances instances(p);
+  std::atomic<bool> stop{false};
+  for (Cycles factor : {Cycles{0}, Cycles{1}, Cycles{1000}}) {
+    ProvenanceTable table;
+    Violations violations(stop, true);
+    Statistics s(instances, two_chips(), nullptr);
+    CollectiveChecker collectives(instances, violations);
+    const auto events = good_run(p, table);
+    replay(events, s);
+    replay(events, collectives);
+    Costs costs;
+    costs.sections = {SectionCost{1 * factor, 2 * factor, 3 * factor, 0, 5 * factor, 0, 7 * factor}};
+    costs.predicted_cycles = costs.sections.front().total();
+    const Cycle cycles = *s.sections().front().end;
+    const Residual r = explain_difference(instances, s, collectives, costs, cycles);
+    CHECK(total(r.simulated) == static_cast<std::int64_t>(cycles));
+    CHECK(total(r.predicted) == static_cast<std::int64_t>(costs.predicted_cycles));
+    std::int64_t sum = 0;
+    for (std::size_t c = 0; c < causes; ++c) sum += r.of(static_cast<Cause>(c));
+    CHECK(sum == static_cast<std::int64_t>(cycles) - static_cast<std::int64_t>(costs.predicted_cycles));
+    // The hundred cycles before the section are the launch.
+    CHECK(r.simulated[static_cast<std::size_t>(Cause::launch)] == 100);
+    CHECK(r.bottlenecks.size() == 1);
+  }
+}
+
+}  // namespace
+}  // namespace rdusim
