@@ -182,7 +182,7 @@ template <class Io>
 void fields(Io& io, typename Io::template Ref<ExprNode> node) {
   auto& [op, index, number] = node;
   io.required("op", op);
-  io.brief("index", index);
+  io.shown("index", index);
   io.shown("number", number);
 }
 
