@@ -14,7 +14,8 @@ namespace rdusim {
 // Writes elements [offset, offset + shape) of a tensor of shape `whole` filled with `fill` to `out`, which has exactly
 // the bytes of `shape`. All three have the same rank; the slice lies in the whole. File fills are read from
 // `folder`/path; their size and SHA-256 are checked once a process and file (RDU1025). ExternalFill is refused (RDU6002).
-// Errors: RDU1001, RDU1025, RDU6002, RDU4105.
+// Errors: RDU1001, RDU1022 (a value beyond the dtype), RDU1025, RDU4105 (a slice that cannot be taken, or does not lie in the
+// whole), RDU6002.
 Result<bool> read_fill(const Fill& fill, DType dtype, const std::vector<std::int64_t>& whole,
                        const std::vector<std::int64_t>& offset, const std::vector<std::int64_t>& shape,
                        const std::string& folder, std::span<std::byte> out);

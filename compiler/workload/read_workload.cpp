@@ -11,10 +11,8 @@
 #include <span>
 #include <utility>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
 #include "compiler/support/file.h"
+#include "compiler/support/toml.h"
 #include "compiler/support/utf8.h"
 #include "compiler/workload/data_file.h"
 #include "compiler/workload/fill_rules.h"
@@ -88,29 +86,6 @@ bool printable(std::string_view name) {
   return true;
 }
 
-// toml++ destroys nested tables by recursion and does not limit how deep dotted keys nest them: a long run of dots
-// overruns the stack. Only a key (or a string that nothing here would take) can have so many without a separator
-// between them.
-std::optional<Position> first_deep_key(std::string_view text) {
-  constexpr std::size_t most_dots = 256;
-  std::size_t dots = 0;
-  Position at;
-  for (const char c : text) {
-    if (c == '.') {
-      if (++dots > most_dots) return at;
-    } else if (std::string_view(",=[]{}#\n").find(c) != std::string_view::npos) {
-      dots = 0;
-    }
-    if (c == '\n') {
-      ++at.line;
-      at.column = 1;
-    } else if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U) {
-      ++at.column;  // code points, as toml++ counts
-    }
-  }
-  return std::nullopt;
-}
-
 class WorkloadReader {
  public:
   WorkloadReader(const std::string& where, const std::string& folder) : where_(where), folder_(folder) {}
@@ -121,8 +96,8 @@ class WorkloadReader {
       out.error(Code::RDU1002, where_, "the file is not UTF-8");
       return out;
     }
-    if (const auto deep = first_deep_key(text)) {
-      error(Code::RDU1003, *deep, "a key nests more than 256 tables");
+    if (const auto deep = deep_toml_key(text)) {
+      error(Code::RDU1003, {deep->line, deep->column}, "a key nests more than 256 tables");
       return sorted();
     }
     const toml::parse_result parsed = toml::parse(std::string_view(text), std::string_view(where_));
