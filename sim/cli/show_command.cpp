@@ -14,7 +14,8 @@ ExitStatus show(const ShowRequest& request) {
   // JSON says what is there, right or wrong; text follows references.
   if (request.json) return print_result(to_text(to_json(p)), ExitStatus::done);
   Diagnostics dangling;
-  for (const Diagnostic& d : verify(p, loaded->target).list()) {
+  const Diagnostics found = verify(p, loaded->target);
+  for (const Diagnostic& d : found.list()) {
     if (d.code == Code::RDU3001 || d.code == Code::RDU3002) dangling.add(d);
   }
   if (dangling.has_errors()) return fail(dangling);
