@@ -9,6 +9,11 @@
 #include "models/units/chip.h"
 #include "models/units/elaborate.h"
 
+// libsystemc refers to an sc_main that its own main() would call. Ours never does; an executable may have its own.
+extern "C" [[gnu::weak]] int sc_main(int, char*[]) {
+  return 0;
+}
+
 namespace rdusim {
 namespace {
 

@@ -1,4 +1,5 @@
-// Programs built by hand for the machine's tests, and a small machine to run them on. Nothing here comes from the passes.
+// Programs built by hand for the machine's tests, and a small machine to run them on. Nothing here comes from the
+// passes.
 #pragma once
 
 #include <cstring>
@@ -174,7 +175,9 @@ class Builder {
 };
 
 inline constexpr Engine pcu0{StageRole::compute, 0};
-inline constexpr Engine move(std::uint32_t n) { return {StageRole::movement, n}; }
+inline constexpr Engine move(std::uint32_t n) {
+  return {StageRole::movement, n};
+}
 
 inline TensorImages blank_images(const SpatialProgram& p) {
   TensorImages images;

@@ -47,7 +47,8 @@ SpatialProgram one_matmul(const Target& t, std::int64_t m, std::int64_t k, std::
   mm.accumulator = mm.result = DType::int32;
   Cyclic<std::uint32_t> last{{1, 1}};
   if (k_pages > 1) last = {{static_cast<std::uint32_t>(k_pages - 1), 0}, {1, 1}};
-  const StageId s = b.stage("matmul", mm, g, {Builder::in(bx), Builder::in(bw), Builder::out(by, last)}, rounds * k_pages, pcu0);
+  const StageId s =
+      b.stage("matmul", mm, g, {Builder::in(bx), Builder::in(bw), Builder::out(by, last)}, rounds * k_pages, pcu0);
   const StageId st = b.stage("store", Store{y, b.walk(y, 1, 1), {}}, g, {Builder::in(by)}, rounds, move(2));
   b.local(lx, bx, {s});
   b.local(lw, bw, {s});
@@ -66,7 +67,8 @@ TEST_CASE("a matmul on one site gives what a naive loop gives, ragged edges incl
   Machine machine(p, t, {}, images, r);
   const MachineOutcome out = machine.run();
   for (const Waiting& w : out.waiting)
-    MESSAGE("stage " << (w.stage ? w.stage->stage.value : 99) << " what " << int(w.what) << " have " << w.have << " want " << w.want << " firing " << w.firing << " since " << w.since);
+    MESSAGE("stage " << (w.stage ? w.stage->stage.value : 99) << " what " << int(w.what) << " have " << w.have
+                     << " want " << w.want << " firing " << w.firing << " since " << w.since);
   REQUIRE(out.end == MachineOutcome::End::finished);
   CHECK(out.waiting.empty());
   MESSAGE("cycles " << out.cycles << " activations " << out.activations << " pages " << out.page_handoffs);
