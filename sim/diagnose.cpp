@@ -227,49 +227,67 @@ void add_wait_notes(Diagnostic& d, const std::vector<std::size_t>& chain, const 
   if (chain.size() > most) d.note("the machine", "and {} more", chain.size() - most);
 }
 
-// Channels on which something under way never arrives. Everything is quiet, so what has not arrived will not.
+// Something under way that never arrives. Everything is quiet, so what has not arrived will not.
 struct Loss {
-  std::uint32_t channel = 0;
+  std::string where;
   std::string what;
 };
-std::optional<Loss> find_loss(const Observed& o) {
-  for (std::uint32_t c = 0; c < o.instances.channels(); ++c) {
-    const ChannelAt& at = o.instances.channel_at(c);
-    const Handshake h = o.instances.program().edge(at.edge).handshake;
-    if (h == Handshake::token) {
-      const auto& n = o.tokens.counts(c);
-      if (n.taken > n.landed) return Loss{c, fmt::format("{} pages were sent and {} landed", n.taken, n.landed)};
-      if (n.returned > n.arrived)
-        return Loss{c, fmt::format("{} credits were returned and {} arrived", n.returned, n.arrived)};
-      // A page that was popped gives its credit back; one that did not was lost before it left.
-      const Receiver& r = o.instances.receivers()[o.instances.receiver_of(c)];
-      if (r.channels.size() == 1) {
-        const std::uint64_t popped = o.handshakes.counts(r.buffer).popped;
-        if (popped > n.returned)
-          return Loss{c, fmt::format("{} pages were popped and {} credits returned", popped, n.returned)};
+std::optional<Loss> find_loss(const MachineOutcome& outcome, const Observed& o) {
+  const SpatialProgram& p = o.instances.program();
+  for (const Receiver& r : o.instances.receivers()) {
+    // A receiver takes its senders' pages in turn: what the others sent may lie there and wait for the one whose turn
+    // it is.
+    std::uint64_t landed = 0;
+    std::uint64_t returned = 0;
+    for (std::uint32_t c : r.channels) landed += o.tokens.counts(c).landed, returned += o.tokens.counts(c).returned;
+    const BufferCounts& buffer = o.handshakes.counts(r.buffer);
+    const Handshake h = p.edge(r.edge).handshake;
+    for (std::size_t rank = 0; rank < r.channels.size(); ++rank) {
+      const std::uint32_t c = r.channels[rank];
+      const ChannelAt& at = o.instances.channel_at(c);
+      const std::string where = o.instances.describe(at);
+      if (h == Handshake::token) {
+        const auto& n = o.tokens.counts(c);
+        if (landed % r.channels.size() == rank && n.taken > n.landed) {
+          return Loss{where, fmt::format("{} pages were sent and {} landed", n.taken, n.landed)};
+        }
+        if (n.returned > n.arrived)
+          return Loss{where, fmt::format("{} credits were returned and {} arrived", n.returned, n.arrived)};
+        if (buffer.popped > returned)
+          return Loss{where, fmt::format("{} pages were popped and {} credits returned", buffer.popped, returned)};
+      }
+      if (h == Handshake::semaphore && r.channels.size() == 1) {
+        const auto& n = o.semaphores.counts(c);
+        const std::uint64_t consumed = o.semaphores.ready_consumed(at.edge, at.from);
+        if (n.valid_raised < consumed) {
+          return Loss{where, fmt::format("the sender wrote {} pages and the receiver saw valid {} times", consumed,
+                                         n.valid_raised)};
+        }
+        const BufferAt source{p.edge(at.edge).buffer, at.from};
+        const std::uint64_t depth = p.buffer(o.instances.buffer_at(r.buffer).buffer).depth_pages;
+        // There is a page to send and room for it, and the signal that says so was never seen.
+        if (n.ready_raised == consumed && buffer.popped + depth > consumed &&
+            o.handshakes.counts(o.instances.of(source)).pushed > consumed) {
+          return Loss{where,
+                      fmt::format("the landing buffer has room (popped {}, depth {}) and ready was seen only {} times",
+                                  buffer.popped, depth, n.ready_raised)};
+        }
       }
     }
-    if (h == Handshake::semaphore) {
-      const auto& n = o.semaphores.counts(c);
-      if (n.valid_raised > n.valid_consumed) {
-        return Loss{c,
-                    fmt::format("valid was raised {} times and consumed {} times", n.valid_raised, n.valid_consumed)};
-      }
-      const std::uint64_t consumed = o.semaphores.ready_consumed(at.edge, at.from);
-      if (n.valid_raised < consumed)
-        return Loss{c, fmt::format("ready was consumed {} times and valid raised {} times", consumed, n.valid_raised)};
-      const Receiver& r = o.instances.receivers()[o.instances.receiver_of(c)];
-      const std::uint64_t freed = o.handshakes.counts(r.buffer).popped;
-      const std::uint64_t depth = o.instances.program().buffer(o.instances.buffer_at(r.buffer).buffer).depth_pages;
-      // Room for the generation that the sender waits for, and ready was never seen: the signal was lost.
-      if (r.channels.size() == 1 && n.ready_raised == consumed && freed + depth > consumed &&
-          o.handshakes.counts(o.instances.of(BufferAt{o.instances.program().edge(at.edge).buffer, at.from})).pushed >
-              consumed) {
-        return Loss{c,
-                    fmt::format("the landing buffer has room (popped {}, depth {}) and ready was raised only {} times",
-                                freed, depth, n.ready_raised)};
-      }
-    }
+  }
+  // What a stage that has finished reserved, it has pushed: unless the page was lost.
+  std::vector<bool> waits(o.instances.stages());
+  for (const Waiting& w : outcome.waiting) {
+    if (w.stage) waits[o.instances.of(*w.stage)] = true;
+  }
+  for (std::uint32_t n = 0; n < o.instances.buffers(); ++n) {
+    const BufferAt at = o.instances.buffer_at(n);
+    const BufferEnds& ends = o.instances.ends(at.buffer);
+    const BufferCounts& c = o.handshakes.counts(n);
+    if (!ends.producer || at.instance >= o.instances.instances(*ends.producer) || c.reserved <= c.pushed) continue;
+    if (waits[o.instances.of(StageAt{*ends.producer, at.instance})]) continue;
+    return Loss{o.instances.describe(at), fmt::format("'{}' has finished; it reserved {} pages and pushed {}",
+                                                      p.stage(*ends.producer).name, c.reserved, c.pushed)};
   }
   return std::nullopt;
 }
@@ -401,15 +419,11 @@ Diagnosis diagnose(const MachineOutcome& outcome, const Observed& o) {
     }
   }
 
-  if (const auto loss = find_loss(o)) {
-    const ChannelAt& c = in.channel_at(loss->channel);
-    begin(StuckKind::lost_token, Code::RDU7020, in.describe(c),
+  if (const auto loss = find_loss(outcome, o)) {
+    begin(StuckKind::lost_token, Code::RDU7020, loss->where,
           fmt::format("something was lost on the way: {}", loss->what));
-    if (dead)
-      d.chain = dead->chain;
-    else
-      d.chain = cycle;
-    d.diagnostic.suggest("the hand-off of edge {} loses what it is given; no depth cures it", c.edge.value);
+    d.chain = dead ? dead->chain : cycle;
+    d.diagnostic.suggest("a hand-off loses what it is given, and no depth cures it");
     return finish();
   }
 

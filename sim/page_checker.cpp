@@ -13,6 +13,8 @@ bool pushes_one_a_firing(const Port& p) {
   return std::all_of(p.push.begin(), p.push.end(), [](const Run<std::uint32_t>& r) { return r.value == 1; });
 }
 
+constexpr std::uint64_t most_phases = 1 << 16;
+
 // Pages of a channel that may be under way at once; a broken run may have more, and then a page is not compared.
 constexpr std::uint64_t most_under_way = 1 << 12;
 
@@ -23,6 +25,7 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
       matmuls_(matmuls),
       violations_(violations),
       by_pattern_(instances.program().buffers.size()),
+      by_store_(instances.program().buffers.size()),
       by_item_(instances.program().buffers.size()),
       source_(instances.buffers(), none),
       part_(instances.channels(), 0),
@@ -30,6 +33,18 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
   const SpatialProgram& p = instances.program();
   for (const Stage& s : p.stages) {
     for (const Port& port : s.ports) {
+      if (const auto* taker = std::get_if<Store>(&s.kind); taker != nullptr && port.direction == Direction::input) {
+        StoreInput input{&s, {}};
+        const std::uint64_t phases = std::max<std::size_t>(taker->chunks.size(), 1);
+        bool one_at_a_time = phases <= most_phases && !port.pop.empty();
+        for (std::uint64_t f = 0; one_at_a_time && f < phases; ++f) {
+          const std::uint32_t pages = at_phase(port.pop, f);
+          if (pages == 1) input.phases.push_back(static_cast<std::uint32_t>(f));
+          one_at_a_time = pages <= 1;
+        }
+        if (one_at_a_time && phases % cycle_length(port.pop) == 0 && !input.phases.empty())
+          by_store_[port.buffer.value] = std::move(input);
+      }
       if (port.direction != Direction::output) continue;
       if (std::holds_alternative<Load>(s.kind) && pushes_one_a_firing(port)) by_pattern_[port.buffer.value] = &s;
       if (std::holds_alternative<MatmulTiles>(s.kind)) by_item_[port.buffer.value] = &s;
@@ -96,6 +111,7 @@ void PageChecker::on(const PagePushed& e) {
   if (expected && !(*expected == place_of(e.tag))) {
     wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p), to_string(*expected));
   }
+  if (by_store_[e.buffer.buffer.value].stage != nullptr) check_stored(e, by_store_[e.buffer.buffer.value]);
   const std::uint32_t n = instances_.of(e.buffer);
   if (source_[n] != none) slot(source_rings_[source_[n]], e.page) = {e.page, e.tag};
   if (const auto landing = instances_.receiver_into(n)) {
@@ -109,6 +125,21 @@ void PageChecker::on(const PagePushed& e) {
             to_string(sent.tag, p) + ", which was sent");
     }
   }
+}
+
+// A store writes at the place that its pattern names whatever it is given, so what it is given is looked at here.
+void PageChecker::check_stored(const PagePushed& e, const StoreInput& input) {
+  const SpatialProgram& p = instances_.program();
+  const Store& taker = std::get<Store>(input.stage->kind);
+  const Tensor& t = p.tensor(taker.tensor);
+  const std::uint64_t page = e.page / input.phases.size();
+  const Chunk chunk = taker.chunks.empty() ? Chunk{} : taker.chunks[input.phases[e.page % input.phases.size()]];
+  const auto expected = page_place(taker.pattern, t, p.header.native_tile, e.buffer.instance, page);
+  const bool same_chunk = chunk.of == 1 ? e.tag.chunks == 1 : e.tag.chunk == chunk.index && e.tag.chunks == chunk.of;
+  if (!expected || (*expected == place_of(e.tag) && same_chunk && e.tag.operand == t.operand)) return;
+  wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p),
+        fmt::format("'{}' {}{}, which '{}' stores", t.name, to_string(*expected),
+                    chunk.of == 1 ? "" : fmt::format(" chunk {} of {}", chunk.index, chunk.of), input.stage->name));
 }
 
 void PageChecker::on(const PageSent& e) {

@@ -31,6 +31,10 @@ class PageChecker final : public EventSink {
     std::uint64_t page = ~std::uint64_t{0};
     PageTag tag{};
   };
+  struct StoreInput {
+    const Stage* stage = nullptr;
+    std::vector<std::uint32_t> phases;  // of the store, in which it takes a page of this buffer
+  };
   struct Ring {
     std::size_t first = 0;
     std::uint64_t mask = 0;
@@ -39,6 +43,7 @@ class PageChecker final : public EventSink {
 
   Ring ring(std::uint64_t pages);
   Slot& slot(const Ring& r, std::uint64_t page) { return slots_[r.first + (page & r.mask)]; }
+  void check_stored(const PagePushed& e, const StoreInput& input);
   void wrong(Cycle at, const std::string& unit, const std::string& what, std::uint64_t number, const std::string& got,
              const std::string& expected);
 
@@ -46,6 +51,7 @@ class PageChecker final : public EventSink {
   const MatmulPlaces& matmuls_;
   Violations& violations_;
   std::vector<const Stage*> by_pattern_;  // by buffer: the Load that pushes its pages, one a firing; else null
+  std::vector<StoreInput> by_store_;      // by buffer: the store that takes its pages, one a phase
   std::vector<const Stage*> by_item_;     // by buffer: the matmul that does
   std::vector<std::uint32_t> source_;     // by buffer instance: ring of pages that are to cross, or none
   std::vector<std::uint32_t> part_;       // by channel: which of its sender's pages it carries (scatter) ...

@@ -290,6 +290,14 @@ TEST_CASE("a page that is not the one its place asks for is caught at load, push
     b.run(events);
     CHECK(b.caught(Code::RDU7029));
   }
+  SUBCASE("push into the buffer that a store takes from") {
+    Bench b(small_program());
+    auto events = b.events;
+    const auto at = on_buffer<PagePushed>(events, sum);
+    events[at] = shifted(std::get<PagePushed>(events[at]));
+    b.run(events);
+    CHECK(b.caught(Code::RDU7029));
+  }
   SUBCASE("store") {
     Bench b(small_program());
     auto events = b.events;

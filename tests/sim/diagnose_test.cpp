@@ -58,7 +58,7 @@ struct Stuck {
 
 TEST_CASE("a consumer whose producer has finished starves, and the chain names both") {
   Stuck s;
-  s.until(find_event<PagePushed>(s.events));
+  s.until(0);
   s.waits(matmul0, Waiting::For::page, x0);
   s.waits(load_w0, Waiting::For::room, w0);
   const Diagnosis d = s.diagnosis();
@@ -97,6 +97,15 @@ TEST_CASE("a page that was sent and did not land is a lost token, although every
   CHECK(d.diagnostic.message.find("1 pages were sent and 0 landed") != std::string::npos);
 }
 
+TEST_CASE("a page that was reserved by a stage that has finished and was not pushed is lost") {
+  Stuck s;
+  s.until(find_event<PagePushed>(s.events));
+  s.waits(matmul0, Waiting::For::page, x0);
+  const Diagnosis d = s.diagnosis();
+  CHECK(d.kind == StuckKind::lost_token);
+  CHECK(d.diagnostic.message.find("'load_x_c0' has finished; it reserved 1 pages and pushed 0") != std::string::npos);
+}
+
 TEST_CASE("a credit that was returned and did not arrive is a lost token") {
   Stuck s;
   s.until(find_event<CreditArrived>(s.events));
@@ -112,7 +121,7 @@ TEST_CASE("a credit that was returned and did not arrive is a lost token") {
 TEST_CASE("a member of a collective that finished without its part is missing") {
   Stuck s;
   // Chip 1's matmul finished and pushed nothing.
-  s.until(find_event<PagePushed>(s.events, [](const PagePushed& e) { return e.buffer.buffer.value == partial1; }));
+  s.until(find_event<PageReserved>(s.events, [](const PageReserved& e) { return e.buffer.buffer.value == partial1; }));
   s.waits(fold, Waiting::For::page, landing);
   s.waits(store, Waiting::For::page, sum);
   const Diagnosis d = s.diagnosis();
