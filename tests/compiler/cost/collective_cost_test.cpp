@@ -1,0 +1,154 @@
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "compiler/cost/cost.h"
+#include "tests/compiler/ir/sample_program.h"
+
+namespace rdusim {
+namespace {
+
+constexpr CollectiveKind all_kinds[] = {CollectiveKind::reduce,         CollectiveKind::all_reduce,
+                                        CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+                                        CollectiveKind::broadcast,      CollectiveKind::all_to_all};
+constexpr CollectiveAlgorithm all_algorithms[] = {CollectiveAlgorithm::automatic, CollectiveAlgorithm::through_one,
+                                                  CollectiveAlgorithm::direct, CollectiveAlgorithm::ring};
+
+// Chips of which those that `joined` says have a link each way, 32 bytes a cycle, 100 cycles, signals free.
+template <class Joined>
+Target machine(std::uint32_t chips, Joined&& joined) {
+  Target t = sample::target();
+  t.chips = chips;
+  t.links.clear();
+  for (std::uint32_t a = 0; a < chips; ++a)
+    for (std::uint32_t b = 0; b < chips; ++b)
+      if (a != b && joined(a, b)) t.links.push_back({LinkId{t.links.size()}, ChipId{a}, ChipId{b}, {32, 1}, 100, 0});
+  t.agcu.bytes_per_cycle = {1u << 20, 1};
+  t.mesh = {1, 1};
+  return t;
+}
+Target mesh_of(std::uint32_t n) {
+  return machine(n, [](std::uint32_t, std::uint32_t) { return true; });
+}
+Target line_of(std::uint32_t n) {
+  return machine(n, [](std::uint32_t a, std::uint32_t b) { return a + 1 == b || b + 1 == a; });
+}
+Target ring_of(std::uint32_t n) {
+  return machine(n, [n](std::uint32_t a, std::uint32_t b) { return (a + 1) % n == b || (b + 1) % n == a; });
+}
+std::vector<ChipId> first(std::uint32_t n) {
+  std::vector<ChipId> m;
+  for (std::uint32_t c = 0; c < n; ++c) m.push_back(ChipId{c});
+  return m;
+}
+
+TEST_CASE("a collective over one chip costs nothing") {
+  const Target t = mesh_of(4);
+  for (const auto kind : all_kinds)
+    for (const auto algorithm : all_algorithms)
+      CHECK(estimate_collective(kind, algorithm, 1 << 20, 128, {ChipId{2u}}, t) == CollectiveCost{});
+}
+
+TEST_CASE("a ring's all-reduce takes 2 (n - 1) steps of a chunk") {
+  const Bytes bytes = 1 << 20;
+  for (std::uint32_t n : {2u, 3u, 4u, 7u, 8u}) {
+    CAPTURE(n);
+    const auto c =
+        estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::ring, bytes, 1, first(n), mesh_of(n));
+    const Cycles chunk = ceil_div(ceil_div(bytes, std::uint64_t{n}), std::uint64_t{32});
+    CHECK(c.cycles == 2 * (n - 1) * (100 + chunk));
+    CHECK(c.latency_cycles == 2 * (n - 1) * 100);
+    CHECK(c.bytes_per_chip == 2 * (n - 1) * ceil_div(bytes, std::uint64_t{n}));
+  }
+}
+
+TEST_CASE("direct takes two steps of a chunk where every pair has a link") {
+  const auto c =
+      estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::direct, 1 << 20, 1, first(8), mesh_of(8));
+  CHECK(c.cycles == 2 * (100 + (1 << 20) / 8 / 32));
+}
+
+TEST_CASE("through one, the whole crosses to the first member and back") {
+  const auto c = estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::through_one, 1 << 20, 1, first(8),
+                                     mesh_of(8));
+  CHECK(c.cycles == 2 * (100 + (1 << 20) / 32));
+  CHECK(c.bytes_per_chip == 7 * (1 << 20));  // the first sends the result to seven
+  const auto reduce =
+      estimate_collective(CollectiveKind::reduce, CollectiveAlgorithm::through_one, 1 << 20, 1, first(8), mesh_of(8));
+  CHECK(2 * reduce.cycles == c.cycles);
+}
+
+TEST_CASE("flows that share a link add up") {
+  // On a line of three, chips 1 and 2 both reach chip 0 over the link from 1.
+  const auto c =
+      estimate_collective(CollectiveKind::reduce, CollectiveAlgorithm::through_one, 3200, 1, first(3), line_of(3));
+  CHECK(c.cycles == 2 * 100 + 2 * 3200 / 32);
+}
+
+TEST_CASE("lanes round their own chunks up") {
+  const auto one =
+      estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::ring, 96, 1, first(2), mesh_of(2));
+  const auto many =
+      estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::ring, 96, 32, first(2), mesh_of(2));
+  CHECK(one.bytes_per_chip == 96);
+  CHECK(many.bytes_per_chip == 2 * 32 * 2);  // 3 bytes a lane, 2 a chunk
+}
+
+TEST_CASE("automatic is the least of the algorithms") {
+  CHECK(rc::check([] {
+    const auto n = *rc::gen::inRange<std::uint32_t>(2, 9);
+    const Bytes bytes = *rc::gen::inRange<Bytes>(1, 1 << 22);
+    const auto kind = *rc::gen::elementOf(std::vector<CollectiveKind>(std::begin(all_kinds), std::end(all_kinds)));
+    const Target t = *rc::gen::element(mesh_of(n), ring_of(n), line_of(n));
+    Cycles least = ~Cycles{0};
+    for (const auto a : {CollectiveAlgorithm::through_one, CollectiveAlgorithm::direct, CollectiveAlgorithm::ring})
+      least = std::min(least, estimate_collective(kind, a, bytes, 4, first(n), t).cycles);
+    RC_ASSERT(estimate_collective(kind, CollectiveAlgorithm::automatic, bytes, 4, first(n), t).cycles == least);
+  }));
+}
+
+TEST_CASE("a line is never faster than a ring, nor a ring than a full mesh") {
+  CHECK(rc::check([] {
+    const auto n = *rc::gen::inRange<std::uint32_t>(3, 10);
+    const Bytes bytes = *rc::gen::inRange<Bytes>(1, 1 << 22);
+    const auto kind = *rc::gen::elementOf(std::vector<CollectiveKind>(std::begin(all_kinds), std::end(all_kinds)));
+    const auto algorithm =
+        *rc::gen::elementOf(std::vector<CollectiveAlgorithm>(std::begin(all_algorithms), std::end(all_algorithms)));
+    const auto cycles = [&](const Target& t) {
+      return estimate_collective(kind, algorithm, bytes, 4, first(n), t).cycles;
+    };
+    RC_ASSERT(cycles(line_of(n)) >= cycles(ring_of(n)));
+    RC_ASSERT(cycles(ring_of(n)) >= cycles(mesh_of(n)));
+  }));
+}
+
+TEST_CASE("a ring on a line is slower than on a ring") {
+  const auto cycles = [&](const Target& t) {
+    return estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::ring, 1 << 20, 1, first(8), t).cycles;
+  };
+  CHECK(cycles(line_of(8)) > cycles(ring_of(8)));
+}
+
+TEST_CASE("more bandwidth, less latency or fewer bytes never cost more") {
+  CHECK(rc::check([] {
+    const auto n = *rc::gen::inRange<std::uint32_t>(2, 9);
+    const Bytes bytes = *rc::gen::inRange<Bytes>(2, 1 << 22);
+    const auto kind = *rc::gen::elementOf(std::vector<CollectiveKind>(std::begin(all_kinds), std::end(all_kinds)));
+    const auto algorithm =
+        *rc::gen::elementOf(std::vector<CollectiveAlgorithm>(std::begin(all_algorithms), std::end(all_algorithms)));
+    const Target t = *rc::gen::element(mesh_of(n), ring_of(n), line_of(n));
+    const auto cycles = [&](const Target& on, Bytes b) {
+      return estimate_collective(kind, algorithm, b, 4, first(n), on).cycles;
+    };
+    Target faster = t, nearer = t;
+    for (auto& link : faster.links) link.bytes_per_cycle = {64, 1};
+    for (auto& link : nearer.links) link.latency_cycles = 10;
+    RC_ASSERT(cycles(faster, bytes) <= cycles(t, bytes));
+    RC_ASSERT(cycles(nearer, bytes) < cycles(t, bytes));
+    RC_ASSERT(cycles(t, bytes / 2) <= cycles(t, bytes));
+  }));
+}
+
+}  // namespace
+}  // namespace rdusim
