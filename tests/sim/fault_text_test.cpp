@@ -1,0 +1,45 @@
+#include <doctest/doctest.h>
+
+#include "sim/fault_text.h"
+#include "tests/sim/small_program.h"
+
+namespace rdusim {
+namespace {
+
+using namespace test;
+
+TEST_CASE("a fault names its kind, place, instance and count") {
+  const SpatialProgram p = small_program();
+  auto f = parse_fault("page_drop@x_c0.pages:3", p);
+  REQUIRE(f);
+  CHECK(f->kind == FaultKind::page_drop);
+  CHECK(f->buffer == BufferAt{BufferId{x0}, 0});
+  CHECK(f->nth == 3);
+  f = parse_fault("credit-drop@edge 5", p);
+  REQUIRE(f);
+  CHECK(f->kind == FaultKind::credit_drop);
+  CHECK(f->edge == EdgeId{crossing_edge});
+  CHECK(f->nth == 0);
+  f = parse_fault("page_swap@edge5#0:1", p);
+  REQUIRE(f);
+  CHECK(f->edge == EdgeId{crossing_edge});
+  f = parse_fault("partial_double@fold_c0", p);
+  REQUIRE(f);
+  CHECK(f->stage == StageAt{StageId{fold}, 0});
+}
+
+TEST_CASE("a fault that the program does not have is refused with what it has") {
+  const SpatialProgram p = small_program();
+  for (const char* text : {"page_drop", "page_lost@x_c0.pages", "page_drop@nowhere", "page_drop@x_c0.pages#1",
+                           "credit_drop@edge 0", "credit_drop@edge 99", "ready_drop@edge5", "partial_double@matmul_c0",
+                           "credit_drop@x_c0.pages", "page_drop@edge 0", "", "@", "page_drop@"}) {
+    CAPTURE(text);
+    const auto f = parse_fault(text, p);
+    REQUIRE_FALSE(f);
+    CHECK(f.diagnostics().contains(Code::RDU6007));
+  }
+  CHECK(parse_fault("page_lost@x", p).diagnostics().to_text().find("page_duplicate") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace rdusim
