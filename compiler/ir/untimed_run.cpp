@@ -28,6 +28,7 @@ struct PageContent {
     data,      // elements of a tensor
     sum,       // partial sums that were added
     computed,  // made of whole values by something that is not a sum
+    spoilt,    // a fault has been reported; what follows from it is not
   };
   Kind kind = Kind::nothing;
   Index source = 0;         // data: tensor; sum: SumId; computed: stage
@@ -315,7 +316,7 @@ void Findings::check_stored(const Stage& stage, const Tensor& tensor, Index page
     writer = at->second;
   if (content.kind != PageContent::Kind::sum) {
     // What was computed from whole sums is one's own affair; a copy of an operand is not an operator's result.
-    if (writer && content.kind != PageContent::Kind::computed)
+    if (writer && content.kind != PageContent::Kind::computed && content.kind != PageContent::Kind::spoilt)
       fault(Code::RDU3024, stage.id,
             fmt::format("'{}' stores pages into '{}' that hold no partial sum of '{}'", stage.name, tensor.name,
                         p_.operators->operators[writer->value].name));
@@ -828,11 +829,15 @@ void Execution::accumulate(Actor& a) {
   const PageContent left = front(a, a.ports[0]);
   const PageContent right = front(a, a.ports[1]);
   const bool first = a.fired % kind.k_pages == 0;
-  for (const PageContent* operand : {&left, &right})
-    if (operand->kind == PageContent::Kind::sum && !findings_.complete(operand->source))
-      findings_.fault(
-          Code::RDU3025, a.stage->id,
-          fmt::format("'{}' multiplies a partial sum: {}", a.stage->name, findings_.sums.text(operand->source)));
+  bool spoilt = !first && a.value.kind == PageContent::Kind::spoilt;
+  for (const PageContent* operand : {&left, &right}) {
+    spoilt = spoilt || operand->kind == PageContent::Kind::spoilt;
+    if (operand->kind != PageContent::Kind::sum || findings_.complete(operand->source)) continue;
+    findings_.fault(
+        Code::RDU3025, a.stage->id,
+        fmt::format("'{}' multiplies a partial sum: {}", a.stage->name, findings_.sums.text(operand->source)));
+    spoilt = true;
+  }
   if (left.box == none || right.box == none) {
     if (first) a.value = {PageContent::Kind::computed, a.stage->id.value, none, 0, 0};
     return;
@@ -845,6 +850,7 @@ void Execution::accumulate(Actor& a) {
     findings_.fault(Code::RDU3024, a.stage->id,
                     fmt::format("'{}' multiplies contraction [{},{}) of its left operand with [{},{}) of its right",
                                 a.stage->name, k.begin, k.end, k_right.begin, k_right.end));
+    spoilt = true;
   }
   ElementBox out(l.begin(), l.end() - 1);
   out.push_back(r.back());
@@ -860,14 +866,16 @@ void Execution::accumulate(Actor& a) {
     a.value = {PageContent::Kind::sum, 0, box, 0, findings_.size(box)};
     a.k_begin = k.begin;
     a.k_end = k.end;
-  } else if (a.value.box != box) {
+  } else if (!spoilt && a.value.box != box) {
     PageContent here = a.value;
     here.box = box;
     here.end = findings_.size(box);
     findings_.fault(Code::RDU3024, a.stage->id,
                     fmt::format("'{}' adds products of {} to products of {}", a.stage->name, findings_.place(here),
                                 findings_.place(a.value)));
+    spoilt = true;
   }
+  if (spoilt) a.value.kind = PageContent::Kind::spoilt;
   const auto close = [&] {
     const SumLeaf leaf{SumLeaf::Kind::partial, kind.op, p_.chip_of(*a.stage), a.k_begin, a.k_end, {}};
     findings_.computes(kind.op, leaf, a.stage->id);
@@ -890,12 +898,15 @@ void Execution::accumulate(Actor& a) {
 }
 
 PageContent Execution::not_a_sum(Actor& a, PageContent content) {
-  if (content.kind == PageContent::Kind::sum && !findings_.complete(content.source))
+  using Kind = PageContent::Kind;
+  if (content.kind == Kind::sum && !findings_.complete(content.source)) {
     findings_.fault(Code::RDU3025, a.stage->id,
                     fmt::format("'{}' does more than add to a partial sum: {}", a.stage->name,
                                 findings_.sums.text(content.source)));
-  if (content.kind != PageContent::Kind::constant && content.kind != PageContent::Kind::nothing) {
-    content.kind = PageContent::Kind::computed;
+    content.kind = Kind::spoilt;
+  }
+  if (content.kind == Kind::sum || content.kind == Kind::data) {
+    content.kind = Kind::computed;
     content.source = a.stage->id.value;
   }
   return content;
@@ -903,16 +914,21 @@ PageContent Execution::not_a_sum(Actor& a, PageContent content) {
 
 PageContent Execution::combine(Actor& a, ExprOp op, const PageContent& left, const PageContent& right) {
   using Kind = PageContent::Kind;
+  if (left.kind == Kind::spoilt) return left;
+  if (right.kind == Kind::spoilt) return right;
   if (left.box != none && right.box != none &&
       (left.box != right.box || left.begin != right.begin || left.end != right.end)) {
     findings_.fault(
         Code::RDU3024, a.stage->id,
         fmt::format("'{}' combines {} with {}", a.stage->name, findings_.place(left), findings_.place(right)));
-    return left;
+    PageContent out = left;
+    out.kind = Kind::spoilt;
+    return out;
   }
   if (op != ExprOp::add) {
     const PageContent l = not_a_sum(a, left);
     const PageContent r = not_a_sum(a, right);
+    if (l.kind == Kind::spoilt || r.kind == Kind::spoilt) return l.kind == Kind::spoilt ? l : r;
     return l.box != none ? l : r;
   }
   if (left.kind == Kind::nothing) return right;

@@ -125,11 +125,17 @@ void check_ports(const Subject& s, Diagnostics& out) {
       for (std::size_t j = 0; j < i; ++j)
         if (st.ports[j].buffer == port.buffer && st.ports[j].direction == port.direction)
           wrong(fmt::format("ports {} and {} are both bound to '{}'", j, i, p.buffer(port.buffer).name));
-      // A landing buffer elsewhere has a rule of its own.
-      if (!std::holds_alternative<Recv>(st.kind) && !same_sites(p, st.group, p.buffer(port.buffer).group))
-        wrong(fmt::format("port {} is bound to a buffer of other sites", i))
-            .note(place_of(st), "on {}", sites_text(p, st.group))
-            .note(place_of(p.buffer(port.buffer)), "on {}", sites_text(p, p.buffer(port.buffer).group));
+      // A landing buffer elsewhere, and an input that a local edge brings from elsewhere, have rules of their own.
+      if (std::holds_alternative<Recv>(st.kind) || same_sites(p, st.group, p.buffer(port.buffer).group)) continue;
+      const auto& local = s.uses_of(port.buffer).local;
+      if (port.direction == Direction::input && std::any_of(local.begin(), local.end(), [&](EdgeId e) {
+            const auto& to = p.edge(e).to;
+            return std::find(to.begin(), to.end(), st.id) != to.end();
+          }))
+        continue;
+      wrong(fmt::format("port {} is bound to a buffer of other sites", i))
+          .note(place_of(st), "on {}", sites_text(p, st.group))
+          .note(place_of(p.buffer(port.buffer)), "on {}", sites_text(p, p.buffer(port.buffer).group));
     }
     const auto check_tensor = [&](TensorId id) {
       const Tensor& t = p.tensor(id);
@@ -215,6 +221,8 @@ void check_rates(const Subject& s, Diagnostics& out) {
           say(fmt::format("a {} moves one page a firing", kind_name(st)));
         } else if (matmul != nullptr && input && need == 0) {
           say("a matmul takes a page of each operand every firing");
+        } else if (matmul != nullptr && st.ports[i].chunk != always(Chunk{})) {
+          say("a matmul takes whole pages");
         } else if (matmul != nullptr && !input && push != (phase % matmul->k_pages + 1 == matmul->k_pages ? 1u : 0u)) {
           say(fmt::format("a matmul of {} pages along the contraction pushes one page after the last",
                           matmul->k_pages));

@@ -192,8 +192,8 @@ void check_site_resources(const Subject& s, Diagnostics& out) {
   }
 }
 
-// RDU3038: the addresses of a site's buffers and accumulators do not overlap, unless the buffers are aliases, and end
-// within its memory.
+// RDU3038: the addresses of a site's buffers and accumulators do not overlap, unless the buffers are aliases. (One that
+// ends beyond the site's memory does not fit it: RDU3016.)
 void check_addresses(const Subject& s, Diagnostics& out) {
   const SpatialProgram& p = s.p;
   if (!p.memory) return;
@@ -226,7 +226,7 @@ void check_addresses(const Subject& s, Diagnostics& out) {
         if (span.end == span.begin) continue;
         if (span.end < span.begin || span.end > s.target.pmu.capacity_bytes) {
           if (reported.insert({span.name, ""}).second)
-            out.error(Code::RDU3038, s.where, "{} at {} ends beyond the {} bytes of a PMU", span.name, span.begin,
+            out.error(Code::RDU3016, s.where, "{} at {} ends beyond the {} bytes of a PMU", span.name, span.begin,
                       s.target.pmu.capacity_bytes);
           continue;
         }

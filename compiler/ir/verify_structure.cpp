@@ -311,7 +311,9 @@ void check_matmul_sizes(const Subject& s, const Stage& st, const MatmulTiles& m,
   if (m.k_pages != ceil_div(m.k_tiles, m.page_k))
     return wrong(fmt::format("{} contraction tiles in pages of {} are {} pages, not {}", m.k_tiles, m.page_k,
                              ceil_div(m.k_tiles, m.page_k), m.k_pages));
-  if (st.ports.size() != 3) return;  // RDU3027
+  // Other ports than these are RDU3027's.
+  if (st.ports.size() != 3 || st.ports[0].direction != Direction::input || st.ports[1].direction != Direction::input)
+    return;
   const std::array<std::uint64_t, 3> most = {*a, *b, *c};
   for (std::size_t i = 0; i < 3; ++i) {
     const Buffer& buffer = s.p.buffer(st.ports[i].buffer);
