@@ -28,7 +28,8 @@ class Rate {
  public:
   Rate() = default;
   explicit Rate(const Fraction& f) : num_(f.num == 0 ? 1 : f.num), den_(f.den == 0 || f.num == 0 ? 1 : f.den) {
-    if (std::has_single_bit(num_)) shift_ = static_cast<std::uint32_t>(std::countr_zero(num_)), power_ = true;
+    power_ = std::has_single_bit(num_);
+    if (power_) shift_ = static_cast<std::uint32_t>(std::countr_zero(num_));
   }
 
   Span span(Bytes bytes) const {
