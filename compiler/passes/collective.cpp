@@ -17,7 +17,8 @@ namespace {
 constexpr std::array algorithms = {CollectiveAlgorithm::through_one, CollectiveAlgorithm::direct,
                                    CollectiveAlgorithm::ring};
 
-// What the section's stages have of a site already, at the fullest site of a member's group.
+// What is had of a site already, at the fullest site of a member's group: by the stages of its section, which alone are
+// configured at the time, but for semaphores, which are given out once for all sections.
 struct SiteUse {
   std::uint64_t buffers = 0;
   std::uint64_t semaphores = 0;
@@ -93,7 +94,7 @@ class Chooser {
       }
     }
     for (const Edge& e : p_.edges) {
-      if (is_local(e.handshake) || p_.stage(e.from).section != stand_in.section) continue;
+      if (is_local(e.handshake)) continue;
       for_sites_of(p_.stage(e.from).group, [](SiteUse& u) { ++u.semaphores; });
       for (const StageId to : e.to) for_sites_of(p_.stage(to).group, [](SiteUse& u) { ++u.semaphores; });
     }
@@ -216,32 +217,29 @@ Result<SpatialProgram> collective(SpatialProgram program, const Target& target) 
               "collectives cross from chip to chip, and target '{}' has no hand-off that does", target.name);
     return out;
   }
-  // All choices are made before anything is changed, so that each sees what the others' stages leave.
-  std::vector<std::vector<Member>> members;
-  for (Collective& c : program.collectives) {
-    members.push_back(members_of(program, c));
-    if (members.back().size() < 2) {
+  Dropped gone(program);
+  for (std::size_t i = 0; i < program.collectives.size(); ++i) {
+    Collective entry = program.collectives[i];
+    const std::vector<Member> members = members_of(program, entry);
+    if (members.size() < 2) {
       out.error(Code::RDU3018, program.header.name,
-                "collective '{}' has {} members, and not each of them just one stage in it", c.name, c.members.size());
+                "collective '{}' has {} members, and not each of them just one stage in it", entry.name,
+                entry.members.size());
       continue;
     }
-    Result<Choice> choice = choose(program, c, members.back(), target);
+    Result<Choice> choice = choose(program, entry, members, target);
     if (!choice.ok()) {
       out.append(choice.diagnostics());
       continue;
     }
-    c.algorithm = choice->algorithm;
-    c.reason = choice->reason;
-  }
-  if (out.has_errors()) return out;
-
-  Dropped gone(program);
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const Collective entry = program.collectives[i];
-    mark(gone, members[i]);
-    expand(program, entry, members[i], entry.algorithm, target);
+    entry.algorithm = choice->algorithm;
+    entry.reason = choice->reason;
+    program.collectives[i] = entry;
+    mark(gone, members);
+    expand(program, entry, members, entry.algorithm, target);
     if (entry.kind != CollectiveKind::all_gather) reorder(program, entry);
   }
+  if (out.has_errors()) return out;
   drop(program, gone);
   return program;
 }

@@ -12,6 +12,7 @@
 #include "compiler/passes/passes.h"
 #include "compiler/passes/ports.h"
 #include "compiler/passes/rewrite.h"
+#include "compiler/passes/ring_order.h"
 #include "compiler/passes/slice.h"
 #include "compiler/passes/sums.h"
 
@@ -244,7 +245,8 @@ void add_edge(SpatialProgram& p, StageId from, BufferId buffer, StageId to) {
 // are partial sums, in the accumulator's type, and only the collective's outcome is stored.
 class Joiner {
  public:
-  Joiner(SpatialProgram& program, const Cuts& cuts) : p_(program), cuts_(cuts) {}
+  Joiner(SpatialProgram& program, const Cuts& cuts, const std::vector<ChipId>& ring)
+      : p_(program), cuts_(cuts), ring_(ring) {}
 
   void join() {
     for (const Operator& op : p_.operators->operators)
@@ -302,10 +304,8 @@ class Joiner {
     entry.algorithm = p_.header.plan.algorithm;
     entry.order = entry.id.value;
     entry.op = op.id;
-    for (std::uint32_t c = 0; c < cuts_.chips; ++c) {
-      entry.members.push_back(ChipId(c));
-      entry.bytes.push_back(static_cast<Bytes>(work.m) * static_cast<Bytes>(work.n) * bytes_of(sent));
-    }
+    entry.members = ring_;
+    entry.bytes.assign(cuts_.chips, static_cast<Bytes>(work.m) * static_cast<Bytes>(work.n) * bytes_of(sent));
     p_.collectives.push_back(std::move(entry));
     return p_.collectives.back();
   }
@@ -335,11 +335,11 @@ class Joiner {
   void store_all(const Operator& op, const Collective& entry, StageId stage, const Stage& store, const Buffer& page,
                  const std::string& suffix) {
     const std::uint64_t columns = p_.tensor(std::get<Store>(store.kind).tensor).tiles[1] / cuts_.chips;
-    for (std::uint32_t from = 0; from < cuts_.chips; ++from) {
-      const std::string both = "_c" + std::to_string(from) + suffix;
+    for (const ChipId from : entry.members) {
+      const std::string both = "_c" + std::to_string(from.value) + suffix;
       Stage columns_of = store;
       columns_of.name = op.name + ".store" + both;
-      move_pattern(std::get<Store>(columns_of.kind).pattern, 1, from * columns);
+      move_pattern(std::get<Store>(columns_of.kind).pattern, 1, from.value * columns);
       deliver(entry, stage, add_stage(p_, std::move(columns_of)), page, entry.name + ".page" + both);
     }
     stages_.push_back(store.id);
@@ -347,18 +347,21 @@ class Joiner {
 
   SpatialProgram& p_;
   const Cuts& cuts_;
+  const std::vector<ChipId>& ring_;
   std::vector<StageId> stages_;  // to be dropped
   std::vector<TensorId> tensors_;
 };
 
-// What chip 0's slice says of the order of additions, for all chips: row-parallel sums are joined in the order of chips
-// until the collective pass picks an algorithm.
-std::vector<SummationTree> trees_of(const SpatialProgram& all, const SpatialProgram& slice, const Cuts& cuts) {
+// What chip 0's slice says of the order of additions, for all chips: row-parallel sums are joined in the order of the
+// members until the collective pass picks an algorithm.
+std::vector<SummationTree> trees_of(const SpatialProgram& all, const SpatialProgram& slice, const Cuts& cuts,
+                                    const std::vector<ChipId>& ring) {
   std::vector<SummationTree> trees;
   for (const SummationTree& first : slice.trees) {
     std::vector<Sum> parts;
-    for (const Work& w : all.work)
-      if (w.op == first.op) parts.push_back(moved_to(first.nodes, w.chip, w.offset_k));
+    for (const ChipId chip : ring)
+      for (const Work& w : all.work)
+        if (w.op == first.op && w.chip == chip) parts.push_back(moved_to(first.nodes, chip, w.offset_k));
     if (cuts.operators[first.op.value].kind == ShardKind::row) parts = {left_deep(parts)};
     for (Sum& nodes : parts) {
       SummationTree tree = first;
@@ -420,8 +423,9 @@ Result<SpatialProgram> shard(const SpatialProgram& program, const ShardPlan& pla
   SpatialProgram sharded = spread(*slice, program, *cuts, target.native_tile);
   sharded.header.name += "_tp" + std::to_string(plan.chips);
   sharded.header.plan = plan;
-  sharded.trees = trees_of(sharded, *slice, *cuts);
-  Joiner(sharded, *cuts).join();
+  const std::vector<ChipId> ring = ring_order(target, plan.chips);
+  sharded.trees = trees_of(sharded, *slice, *cuts, ring);
+  Joiner(sharded, *cuts, ring).join();
   return {std::move(sharded), slice.diagnostics()};
 }
 

@@ -8,6 +8,7 @@
 #include "compiler/cost/cost.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/untimed_run.h"
+#include "compiler/ir/verify.h"
 #include "compiler/passes/expand.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
@@ -159,6 +160,9 @@ void check_all(const SpatialProgram& p, const Target& t) {
   check_chunks(p);
   check_runs(p);
   CHECK(count_of<CollectiveStage>(p) == 0);
+  const Diagnostics found = verify(p, t);
+  INFO(found.to_text());
+  CHECK(!found.has_errors());
   std::set<std::string> names;
   for (const Stage& s : p.stages) CHECK(names.insert(s.name).second);
   names.clear();
@@ -421,7 +425,7 @@ TEST_CASE("a form that a site cannot hold is refused with limit and actual, and 
   pin.unroll_k = 1;
   g.pins.push_back(pin);
   const auto asked = [&](Algorithm a) {
-    return collective(sharded(g, over(8, ShardKind::row, Kind::all_reduce, a), t), t);
+    return collective(sharded(g, over(8, ShardKind::row, Kind::all_reduce, a), sn40l()), t);
   };
   t.site.buffers = 7;  // a, b, partial, and four
   for (const Algorithm a : {Algorithm::through_one, Algorithm::direct}) {
@@ -453,7 +457,8 @@ TEST_CASE("semaphores, compute stages and vector ports are counted") {
   pin.unroll_k = 1;
   g.pins.push_back(pin);
   const auto refused = [&](const Target& t, Algorithm a, const std::string& text) {
-    const auto r = collective(sharded(g, over(4, ShardKind::row, Kind::all_reduce, a), t), t);
+    const Target ample = t.crossing.front() == CrossingHandshake::token ? sn40l() : full_mesh(wormhole(), 4);
+    const auto r = collective(sharded(g, over(4, ShardKind::row, Kind::all_reduce, a), ample), t);
     REQUIRE(!r.ok());
     INFO(r.diagnostics().to_text());
     CHECK(r.diagnostics().contains(Code::RDU4114));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/ir/verify.h"
 #include "compiler/passes/passes.h"
 
 namespace rdusim::test {
@@ -123,6 +124,9 @@ inline SpatialProgram sharded(const OperatorGraph& graph, const ShardPlan& plan,
   auto p = shard(placed(graph, target), plan, target);
   INFO(text_of(p.diagnostics()));
   REQUIRE(p.ok());
+  const Diagnostics found = verify(*p, target);
+  INFO(text_of(found));
+  CHECK(!found.has_errors());
   return std::move(p).value();
 }
 

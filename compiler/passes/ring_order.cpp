@@ -1,0 +1,71 @@
+#include "compiler/passes/ring_order.h"
+
+#include <algorithm>
+
+namespace rdusim {
+namespace {
+
+// Depth-first search for a round through all chips. Steps are bounded: the question is NP-complete, and every topology
+// of a real machine answers it at once or has no round.
+class Search {
+ public:
+  Search(const Target& target, std::uint32_t chips) : next_(chips), is_last_(chips, false), taken_(chips, false) {
+    for (const ChipLinkParameters& l : target.links) {
+      if (l.from.value >= chips || l.to.value >= chips) continue;
+      next_[l.from.value].push_back(l.to.value);
+      if (l.to.value == 0) is_last_[l.from.value] = true;
+    }
+    for (auto& list : next_) {
+      std::sort(list.begin(), list.end());
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+  }
+
+  std::vector<ChipId> round() {
+    take(0);
+    if (!extend()) return {};
+    return order_;
+  }
+
+ private:
+  static constexpr std::uint64_t most_steps = 200'000;
+
+  void take(std::uint32_t chip) {
+    taken_[chip] = true;
+    order_.push_back(ChipId(chip));
+  }
+
+  bool extend() {
+    if (order_.size() == next_.size()) return is_last_[order_.back().value];
+    if (++steps_ > most_steps) return false;
+    // The round has to come back: some chip that leads to the first must be left.
+    bool can_close = false;
+    for (std::uint32_t c = 0; c < next_.size(); ++c) can_close = can_close || (is_last_[c] && !taken_[c]);
+    if (!can_close) return false;
+    for (const std::uint32_t chip : next_[order_.back().value]) {
+      if (taken_[chip]) continue;
+      take(chip);
+      if (extend()) return true;
+      taken_[chip] = false;
+      order_.pop_back();
+    }
+    return false;
+  }
+
+  std::vector<std::vector<std::uint32_t>> next_;  // chips that a chip has a link to, rising
+  std::vector<bool> is_last_;                     // chips that have a link to the first
+  std::vector<bool> taken_;
+  std::vector<ChipId> order_;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace
+
+std::vector<ChipId> ring_order(const Target& target, std::uint32_t chips) {
+  std::vector<ChipId> order = chips > 1 ? Search(target, chips).round() : std::vector<ChipId>{};
+  if (!order.empty()) return order;
+  for (std::uint32_t c = 0; c < chips; ++c) order.push_back(ChipId(c));
+  return order;
+}
+
+}  // namespace rdusim
