@@ -19,15 +19,23 @@ Finding collective_agreement(const Subject& s, const Provenance& provenance) {
     takes_part[stage.collective->value].insert(s.p.chip_of(stage));
     sections[stage.collective->value].insert(stage.section);
   }
+  // A chip that only sends has no stage of the collective, but an edge that carries its part into it.
+  for (const Edge& e : s.p.edges) {
+    if (!e.collective) continue;
+    if (e.collective->value >= n)
+      return refuted("edge {} belongs to collective {}, which does not exist", e.id.value, e.collective->value);
+    takes_part[e.collective->value].insert(s.p.chip_of(s.p.stage(e.from)));
+    sections[e.collective->value].insert(s.p.stage(e.from).section);
+  }
   for (const Collective& c : s.p.collectives) {
     const std::set<ChipId> members(c.members.begin(), c.members.end());
     if (members.size() != c.members.size()) return refuted("collective '{}' names a member twice", c.name);
     for (const ChipId chip : c.members)
       if (takes_part[c.id.value].count(chip) == 0)
-        return refuted("chip {} is a member of collective '{}' and has no stage in it", chip.value, c.name);
+        return refuted("chip {} is a member of collective '{}' and has no part in it", chip.value, c.name);
     for (const ChipId chip : takes_part[c.id.value])
       if (members.count(chip) == 0)
-        return refuted("chip {} has stages in collective '{}' and is no member", chip.value, c.name);
+        return refuted("chip {} has a part in collective '{}' and is no member", chip.value, c.name);
     if (c.bytes.size() != c.members.size())
       return refuted("collective '{}' has {} members and states the bytes of {}", c.name, c.members.size(),
                      c.bytes.size());

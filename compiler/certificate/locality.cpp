@@ -145,9 +145,10 @@ Finding counter_range(const Subject& s, std::vector<CounterClaim>& claims) {
         break;
       }
       default:
-        // A barrier counts the arrivals of a generation: the sender and its receivers.
-        claim.greatest = 1 + receivers(e);
-        break;
+        // A barrier is wires, not a counter: each member has arrived in this generation, or has not.
+        claim.greatest = 1;
+        claims.push_back(claim);
+        continue;
     }
     const std::uint64_t most = claim.width_bits >= 64 ? too_many : (std::uint64_t{1} << claim.width_bits) - 1;
     if (claim.greatest > most)

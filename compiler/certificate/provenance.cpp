@@ -163,7 +163,8 @@ class Symbolic {
     if (from.collective) return;
     const Buffer& b = s_.p.buffer(net_->queues[use.queue].buffer);
     for (const Consumer& c : s_.consumers[b.id.value]) {
-      const std::optional<CollectiveId> into = s_.p.edge(c.edge).collective;
+      std::optional<CollectiveId> into = s_.p.edge(c.edge).collective;
+      if (!into && !c.crossing) into = s_.p.stage(c.stage).collective;
       if (!into || into->value >= result_.sent.size()) continue;
       const ChipId chip = s_.p.chip_of(from);
       std::vector<std::uint64_t>& sent = result_.sent[into->value];

@@ -114,8 +114,8 @@ std::vector<CounterClaim> counter_claims(const SpatialProgram& p) {
       for (const SemaphoreId id : e.semaphores->valid)
         claim.width_bits = std::min(claim.width_bits, p.semaphores[id.value].width_bits);
       claim.width_bits = std::min(claim.width_bits, p.semaphores[e.semaphores->ready.value].width_bits);
-    } else {  // arrivals of a generation
-      claim.greatest = 1 + receivers;
+    } else {  // a barrier is wires: a member has arrived in this generation, or has not
+      claim.greatest = 1;
     }
     claims.push_back(claim);
   }
