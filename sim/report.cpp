@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "compiler/support/units.h"
@@ -179,6 +180,14 @@ std::string percent(double fraction) {
   return fmt::format("{:.1f} %", fraction * 100);
 }
 
+// "down.matmul" of "down.matmul_c3".
+std::string without_chip(const std::string& name) {
+  const auto at = name.rfind("_c");
+  const bool numbered = at != std::string::npos && at + 2 < name.size() &&
+                        name.find_first_not_of("0123456789", at + 2) == std::string::npos;
+  return numbered ? name.substr(0, at) : name;
+}
+
 struct Style {
   const char* good = "";
   const char* bad = "";
@@ -239,18 +248,26 @@ std::string summary(const Report& r, bool colour) {
     line("output", text);
   }
 
-  std::vector<const StageRow*> slowest;
-  for (const StageRow& s : r.stages) slowest.push_back(&s);
+  // Chips do the same on their own slices: of each stage the chip with the most to do.
+  std::map<std::string, std::pair<const StageRow*, std::size_t>> by_name;
+  for (const StageRow& s : r.stages) {
+    auto& [busiest, chips] = by_name.try_emplace(without_chip(s.name), &s, 0).first->second;
+    ++chips;
+    if (s.busy > busiest->busy) busiest = &s;
+  }
+  std::vector<std::pair<const StageRow*, std::size_t>> slowest;
+  for (const auto& [name, stage] : by_name) slowest.push_back(stage);
   std::stable_sort(slowest.begin(), slowest.end(),
-                   [](const StageRow* a, const StageRow* b) { return a->busy > b->busy; });
+                   [](const auto& a, const auto& b) { return a.first->busy > b.first->busy; });
   for (std::size_t i = 0; i < slowest.size() && i < 5; ++i) {
-    const StageRow& s = *slowest[i];
+    const auto& [stage, chips] = slowest[i];
+    const StageRow& s = *stage;
     if (s.cycles == 0) continue;
     const Cycles stalled = std::accumulate(s.stall.begin(), s.stall.end(), Cycles{0});
-    line(i == 0 ? "stages" : "",
-         fmt::format("{:<24} {:>10} cycles, busy {:>6}, stalled {:>6}  {}", s.name, with_commas(s.cycles),
-                     percent(static_cast<double>(s.busy) / static_cast<double>(s.cycles)),
-                     percent(static_cast<double>(stalled) / static_cast<double>(s.cycles)), s.site));
+    const auto share = [&](Cycles n) { return percent(static_cast<double>(n) / static_cast<double>(s.cycles)); };
+    line(i == 0 ? "stages" : "", fmt::format("{:<24} {:>10} cycles, busy {:>7}, stalled {:>7}  {}{}", s.name,
+                                             with_commas(s.cycles), share(s.busy), share(stalled), s.site,
+                                             chips == 1 ? "" : fmt::format(", the busiest of {}", chips)));
   }
 
   double memory = 0;

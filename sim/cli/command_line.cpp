@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 #include <filesystem>
 
 #include "compiler/support/file.h"
@@ -67,7 +67,7 @@ struct Raw {
   std::string shard, collective = "auto", phase, dtype;
   std::uint64_t batch = 0, context = 0, layers = 0;
   RunRequest run;
-  std::string check = "exact", network = "fast", vcd, trace, max_memory, max_seconds;
+  std::string check = "exact", network = "fast", vcd, trace, max_memory, max_seconds, max_cycles;
   std::vector<std::string> set, save;
   std::uint32_t processes = 1;
   std::uint64_t jitter = 0;
@@ -132,13 +132,15 @@ Commands describe(CLI::App& app, Raw& raw) {
                   "the difference between simulated and predicted cycles, cause by cause");
   c.run->add_option("--check", raw.check, "exact, bound or none")->capture_default_str();
   c.run->add_flag("--timing-only", raw.run.timing_only, "provenance and cycles, no values");
-  c.run->add_option("--set", raw.set, "TENSOR=FILE: elements of an input from .npy or safetensors (repeatable)");
-  c.run->add_option("--save", raw.save, "TENSOR=FILE: writes an output as .npy (repeatable)");
-  c.run->add_option("--inject", raw.run.faults, "KIND@PLACE[#INSTANCE][:NTH]: breaks the machine there (repeatable)");
+  c.run->add_option("--set", raw.set, "TENSOR=FILE: elements of an input from .npy or safetensors (repeatable)")
+      ->allow_extra_args(false);
+  c.run->add_option("--save", raw.save, "TENSOR=FILE: writes an output as .npy (repeatable)")->allow_extra_args(false);
+  c.run->add_option("--inject", raw.run.faults, "KIND@PLACE[#INSTANCE][:NTH]: breaks the machine there (repeatable)")
+      ->allow_extra_args(false);
   c.run->add_flag("--collect-violations", raw.run.collect_violations, "goes on after a violation");
   c.run->add_flag("--allow-refuted", raw.run.allow_refuted, "runs a program with a refuted obligation");
   c.run->add_option("--dot", raw.run.dot, "writes who waits for whom (Graphviz), of a run that is stuck");
-  c.run->add_option("--max-cycles", raw.run.max_cycles, "stops there, with status 3");
+  c.run->add_option("--max-cycles", raw.max_cycles, "stops there, with status 3");
   c.run->add_option("--max-seconds", raw.max_seconds, "stops then, with status 3");
   c.run->add_option("--max-memory", raw.max_memory, "refuses what needs more: 8GB, 512MiB");
   c.run->add_option("--network", raw.network, "fast, or flit (later version)")->capture_default_str();
@@ -260,6 +262,16 @@ Result<Request> run_request(Raw& raw, bool jitter) {
     }
   }
   if (r.timing_only && !r.save.empty()) return usage("--save needs values, and --timing-only has none");
+  if (!raw.max_cycles.empty()) {
+    // Read here: CLI11 takes what is beyond 2^64 for 2^64 - 1.
+    Cycle cycles = 0;
+    const char* end = raw.max_cycles.data() + raw.max_cycles.size();
+    const auto read = std::from_chars(raw.max_cycles.data(), end, cycles);
+    if (read.ec != std::errc() || read.ptr != end) {
+      return usage(fmt::format("--max-cycles: '{}' is not a number of cycles", raw.max_cycles));
+    }
+    r.max_cycles = cycles;
+  }
   if (!raw.max_seconds.empty()) {
     const auto seconds = parse_decimal(raw.max_seconds);
     if (!seconds) return usage(fmt::format("--max-seconds: '{}' is not a number of seconds", raw.max_seconds));
@@ -272,6 +284,25 @@ Result<Request> run_request(Raw& raw, bool jitter) {
   }
   if (r.json && r.report == "-") return usage("--json and --report - both write the report to standard output");
   return Request(std::move(r));
+}
+
+}  // namespace
+
+namespace {
+
+// The first option that the command does not have, and the one that may have been meant.
+void suggest_option(const CLI::App& command, const std::vector<std::string>& arguments, Diagnostic& problem) {
+  std::vector<std::string> names;
+  for (const CLI::Option* o : command.get_options()) {
+    for (const std::string& name : o->get_lnames()) names.push_back("--" + name);
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  for (const std::string& word : arguments) {
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("--") || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (const auto near = nearest(name, views); !near.empty()) problem.suggest("did you mean '{}'?", near);
+    return;
+  }
 }
 
 }  // namespace
@@ -305,6 +336,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
       problem.suggest("see `rdusim --help`");
     } else {
       const auto selected = app.get_subcommands();
+      if (!selected.empty()) suggest_option(*selected.front(), arguments, problem);
       problem.suggest("see `rdusim {}{}--help`", selected.empty() ? "" : selected.front()->get_name(),
                       selected.empty() ? "" : " ");
     }

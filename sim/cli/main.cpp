@@ -89,4 +89,6 @@ int main(int argc, char** argv) {
 }
 
 // libsystemc carries a main() of its own that asks for sc_main; ours wins, and this satisfies its reference.
-extern "C" int sc_main(int, char*[]) { return 0; }
+extern "C" int sc_main(int, char*[]) {
+  return 0;
+}

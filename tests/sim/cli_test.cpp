@@ -79,7 +79,8 @@ TEST_CASE("help of every command is on standard output, with an example, status 
     CAPTURE(command);
     const Outcome o = rdusim({command, "--help"});
     CHECK(o.status == 0);
-    CHECK(holds(o.out, "Example:\n  rdusim " + std::string(command)));
+    CHECK(holds(o.out, "Example:\n  rdusim "));
+    CHECK(holds(o.out, "rdusim " + std::string(command) + " "));
     CHECK(o.err.empty());
   }
   const Outcome o = rdusim({"--help"});
@@ -116,7 +117,14 @@ TEST_CASE("usage errors are RDU6005 on standard error, status 2") {
     CHECK(o.out.empty());
     CHECK(holds(o.err, "error RDU6005 usage"));
   }
+  CHECK(holds(rdusim({"run", "p", "--colect-violations"}).err, "did you mean '--collect-violations'?"));
   CHECK(holds(rdusim({"comple"}).err, "did you mean 'compile'?"));
+}
+
+TEST_CASE("a repeatable option takes one value at a time, so that the program may follow it") {
+  const Outcome o = rdusim({"run", "--set", "w=w.npy", "--inject", "page_drop@x", "missing.bin"});
+  CHECK(o.status == 2);
+  CHECK(holds(o.err, "missing.bin: error RDU1001"));
 }
 
 TEST_CASE("what this version does not do is refused, not ignored") {

@@ -61,6 +61,7 @@ TEST_CASE("a consumer whose producer has finished starves, and the chain names b
   s.until(0);
   s.waits(matmul0, Waiting::For::page, x0);
   s.waits(load_w0, Waiting::For::room, w0);
+  s.waits(matmul1, Waiting::For::page, x1);  // chip 1 has work of its own to do, so it is not missing
   const Diagnosis d = s.diagnosis();
   // load_x0 is not among those that wait: it is done, and matmul0 has no page.
   CHECK(d.kind == StuckKind::starvation);
