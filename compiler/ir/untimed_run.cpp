@@ -4,424 +4,31 @@
 
 #include <algorithm>
 #include <deque>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "compiler/ir/access_pattern.h"
-#include "compiler/ir/partial_sums.h"
+#include "compiler/ir/clusters.h"
 #include "compiler/ir/rates.h"
+#include "compiler/ir/sum_findings.h"
 
 namespace rdusim {
 namespace {
 
 using Index = std::uint32_t;
-constexpr Index none = std::numeric_limits<Index>::max();
-
-// What a page holds, as far as sums are concerned.
-struct PageContent {
-  enum class Kind : std::uint8_t {
-    nothing,   // zeros: a buffer's initial pages, a constant of 0
-    constant,  // one number everywhere
-    data,      // elements of a tensor
-    sum,       // partial sums that were added
-    computed,  // made of whole values by something that is not a sum
-    spoilt,    // a fault has been reported; what follows from it is not
-  };
-  Kind kind = Kind::nothing;
-  Index source = 0;         // data: tensor; sum: SumId; computed: stage
-  Index box = none;         // of the whole operand; none: any (nothing, constant)
-  std::uint64_t begin = 0;  // the row-major elements of the box that are here: [begin, end)
-  std::uint64_t end = 0;
-};
-
-// ---- which instances run together
-// -----------------------------------------------------------------------------------------
-
-class Partition {
- public:
-  explicit Partition(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), Index{0}); }
-  Index find(Index i) {
-    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
-    return i;
-  }
-  void join(Index a, Index b) {
-    a = find(a);
-    b = find(b);
-    if (a != b) parent_[std::max(a, b)] = std::min(a, b);  // the least stands for all
-  }
-
- private:
-  std::vector<Index> parent_;
-};
+constexpr Index none = no_box;  // no actor, no channel, no box
 
 struct StageInstance {
   StageId stage;
   Index instance = 0;
 };
 
-// Stages that hand-offs join. All one-to-one: instance i of each is a run of its own. Otherwise `runs` lists them.
-struct Cluster {
-  std::vector<StageId> stages;
-  bool one_to_one = true;
-  std::size_t instances = 0;  // one_to_one: runs
-  std::vector<std::vector<StageInstance>> runs;
-};
-
-std::vector<Cluster> clusters_of(const SpatialProgram& p) {
-  Partition stages(p.stages.size());
-  std::vector<Index> user_of_buffer(p.buffers.size(), none);
-  std::map<std::uint32_t, Index> stage_of_collective;
-  for (const Stage& s : p.stages) {
-    for (const Port& port : s.ports) {
-      Index& user = user_of_buffer[port.buffer.value];
-      if (user == none) user = s.id.value;
-      stages.join(user, s.id.value);
-    }
-    if (const auto* c = std::get_if<CollectiveStage>(&s.kind)) {
-      const auto at = stage_of_collective.try_emplace(c->collective.value, s.id.value).first;
-      stages.join(at->second, s.id.value);
-    }
-  }
-  for (const Edge& e : p.edges)
-    for (StageId to : e.to) stages.join(e.from.value, to.value);
-
-  std::vector<Cluster> clusters;
-  std::vector<Index> cluster_of(p.stages.size(), none);
-  for (const Stage& s : p.stages) {
-    const Index root = stages.find(s.id.value);
-    if (cluster_of[root] == none) {
-      cluster_of[root] = static_cast<Index>(clusters.size());
-      clusters.emplace_back();
-    }
-    cluster_of[s.id.value] = cluster_of[root];
-    Cluster& c = clusters[cluster_of[root]];
-    c.stages.push_back(s.id);
-    const std::size_t instances = p.sites_of(s).sites.size();
-    if (c.stages.size() == 1) c.instances = instances;
-    c.one_to_one = c.one_to_one && c.instances == instances;
-  }
-  for (const Edge& e : p.edges)
-    if (!is_local(e.handshake) && e.map.kind != PageMapKind::one_to_one)
-      clusters[cluster_of[e.from.value]].one_to_one = false;
-
-  for (Cluster& c : clusters) {
-    if (c.one_to_one) continue;
-    std::map<std::uint32_t, Index> base;
-    Index count = 0;
-    for (StageId s : c.stages) {
-      base[s.value] = count;
-      count += static_cast<Index>(p.sites_of(p.stage(s)).sites.size());
-    }
-    Partition instances(count);
-    std::vector<bool> seen(p.edges.size(), false);
-    std::map<std::uint32_t, Index> user;
-    for (StageId id : c.stages) {
-      const Stage& s = p.stage(id);
-      const auto sites = static_cast<Index>(p.sites_of(s).sites.size());
-      for (const Port& port : s.ports) {
-        const auto at = user.try_emplace(port.buffer.value, base[id.value]).first;
-        for (Index i = 0; i < sites; ++i) instances.join(at->second + i, base[id.value] + i);
-      }
-    }
-    for (const Edge& e : p.edges) {
-      if (is_local(e.handshake) || cluster_of[e.from.value] != static_cast<Index>(&c - clusters.data())) continue;
-      for (StageId to : e.to) {
-        const auto senders = senders_by_receiver(e, p.sites_of(p.stage(to)).sites.size());
-        for (Index r = 0; r < senders.size(); ++r)
-          for (Index s : senders[r]) instances.join(base[e.from.value] + s, base[to.value] + r);
-      }
-    }
-    std::map<Index, std::size_t> run_of;
-    for (StageId id : c.stages)
-      for (Index i = 0; i < p.sites_of(p.stage(id)).sites.size(); ++i) {
-        const auto [at, fresh] = run_of.try_emplace(instances.find(base[id.value] + i), c.runs.size());
-        if (fresh) c.runs.emplace_back();
-        c.runs[at->second].push_back({id, i});
-      }
-  }
-  return clusters;
-}
-
-// Firings of a trip's repeating part: all firings divided by how often every stage's phases come round together.
-std::uint64_t repeats(const SpatialProgram& p, const Cluster& c) {
-  if (!c.one_to_one) return 1;
-  std::uint64_t times = 0;
-  for (StageId id : c.stages) {
-    const Stage& s = p.stage(id);
-    if (!counts_alike(p, s)) return 1;
-    const auto period = hyperperiod(s);
-    if (!period || s.firings % *period != 0) return 1;
-    times = std::gcd(times, s.firings / *period);
-  }
-  return std::max<std::uint64_t>(times, 1);
-}
-
-// ---- what a run knows of the whole program
-// ---------------------------------------------------------------------------------
-
-// Boxes, sums and what is found wrong: shared by all runs.
-class Findings {
- public:
-  Findings(const SpatialProgram& p, std::uint32_t native_tile) : p_(p), native_tile_(native_tile) {
-    for (const SummationTree& tree : p.trees)
-      trees_[tree.op.value].push_back({sums.of_tree(tree), tree.chunk, tree.chunks, tree.id});
-    if (p.operators)
-      for (const Operator& op : p.operators->operators) {
-        writer_of_operand_[op.out.value] = op.id;
-        if (!op.in.empty() && !p.operators->operand(op.in[0]).shape.empty())
-          contraction_[op.id.value] = p.operators->operand(op.in[0]).shape.back();
-      }
-  }
-
-  Index box_id(const ElementBox& box) {
-    const auto [at, fresh] = box_ids_.try_emplace(box, static_cast<Index>(boxes_.size()));
-    if (fresh) {
-      boxes_.push_back(box);
-      sizes_.push_back(elements(box));
-    }
-    return at->second;
-  }
-  const ElementBox& box(Index id) const { return boxes_[id]; }
-  std::uint64_t size(Index id) const { return sizes_[id]; }
-
-  // The place of a movable page of `tensor`.
-  Index box_of(const Tensor& tensor, const TileBox& page) {
-    ElementBox box;
-    if (tensor.shape.size() == 1) box.push_back({0, 1});
-    for (std::size_t d = 0; d < tensor.shape.size(); ++d) box.push_back(elements_of(tensor, page, d, native_tile_));
-    return box_id(box);
-  }
-
-  void contraction(OperatorId op, std::int64_t k) { contraction_.try_emplace(op.value, k); }
-  void computes(OperatorId op, const SumLeaf& leaf, StageId stage) {
-    computed_by_[op.value].try_emplace({leaf.k_begin, leaf.k_end, leaf.chip.value}, stage);
-  }
-
-  void fault(Code code, StageId stage, std::string message) {
-    if (seen_.insert({code, stage.value}).second) faults_.push_back({code, stage, std::move(message), {}});
-  }
-
-  // Every operator's partials in `sum` are there exactly once, as far as is known.
-  bool complete(SumId sum) {
-    const auto known = complete_.find(sum);
-    if (known != complete_.end()) return known->second;
-    const std::vector<SumLeaf> leaves = sums.leaves(sum);
-    std::set<std::uint32_t> ops;
-    bool ok = true;
-    for (const SumLeaf& leaf : leaves)
-      if (leaf.kind == SumLeaf::Kind::partial && ops.insert(leaf.op.value).second)
-        ok = ok && gaps(leaves, leaf.op, contraction_of(leaf.op)).empty();
-    ok = ok && !repeated_addend(leaves);
-    complete_[sum] = ok;
-    return ok;
-  }
-
-  void check_stored(const Stage& stage, const Tensor& tensor, Index page, Chunk chunk, const PageContent& content);
-
-  std::vector<SumFault> faults() {
-    for (const auto& [op, trees] : trees_)
-      for (const Tree& tree : trees)
-        if (!tree.used && stored_ops_.contains(op))
-          fault_without_stage(Code::RDU3032,
-                              fmt::format("summation tree {} (chunk {} of {}): no store receives the sum {}",
-                                          tree.id.value, tree.chunk, tree.chunks, sums.text(tree.sum)),
-                              *stored_ops_.find(op));
-    std::stable_sort(faults_.begin(), faults_.end(), [](const SumFault& a, const SumFault& b) {
-      return std::pair(a.code, a.stage) < std::pair(b.code, b.stage);
-    });
-    return std::move(faults_);
-  }
-
-  std::string place(const PageContent& c) const {
-    if (c.box == none) return "anywhere";
-    std::string text;
-    for (const AxisRange& axis : boxes_[c.box]) text += fmt::format("[{},{})", axis.begin, axis.end);
-    if (c.begin != 0 || c.end != sizes_[c.box]) text += fmt::format(", elements [{},{}) of it", c.begin, c.end);
-    return text;
-  }
-
-  SumTable sums;
-
- private:
-  struct Tree {
-    SumId sum;
-    std::uint32_t chunk;
-    std::uint32_t chunks;
-    SummationTreeId id;
-    bool used = false;
-  };
-  struct StoredOp {
-    std::uint32_t op;
-    StageId stage;
-    friend bool operator<(const StoredOp& a, const StoredOp& b) { return a.op < b.op; }
-    friend bool operator<(const StoredOp& a, std::uint32_t b) { return a.op < b; }
-    friend bool operator<(std::uint32_t a, const StoredOp& b) { return a < b.op; }
-  };
-
-  std::int64_t contraction_of(OperatorId op) const {
-    const auto at = contraction_.find(op.value);
-    return at == contraction_.end() ? 0 : at->second;
-  }
-  static bool repeated_addend(const std::vector<SumLeaf>& leaves) {
-    std::set<std::string> seen;
-    for (const SumLeaf& leaf : leaves)
-      if (leaf.kind == SumLeaf::Kind::addend && !seen.insert(leaf.addend).second) return true;
-    return false;
-  }
-  void fault_without_stage(Code code, std::string message, const StoredOp& at) {
-    fault(code, at.stage, std::move(message));
-  }
-  void check_order(const Stage& stage, const PageContent& content, OperatorId op);
-  std::string incomplete_text(const std::vector<SumGap>& gaps) const;
-
-  const SpatialProgram& p_;
-  std::uint32_t native_tile_;
-  std::map<ElementBox, Index> box_ids_;
-  std::vector<ElementBox> boxes_;
-  std::vector<std::uint64_t> sizes_;
-  std::map<std::uint32_t, std::int64_t> contraction_;  // by operator
-  std::map<std::uint32_t, OperatorId> writer_of_operand_;
-  std::map<std::uint32_t, std::map<std::tuple<std::int64_t, std::int64_t, std::uint32_t>, StageId>> computed_by_;
-  std::map<std::uint32_t, std::vector<Tree>> trees_;  // by operator
-  std::set<StoredOp, std::less<>> stored_ops_;
-  std::map<SumId, bool> complete_;
-  std::set<std::pair<Code, std::uint32_t>> seen_;
-  std::vector<SumFault> faults_;
-};
-
-std::string Findings::incomplete_text(const std::vector<SumGap>& list) const {
-  constexpr std::size_t most = 4;
-  std::string text;
-  for (std::size_t i = 0; i < list.size() && i < most; ++i) {
-    const SumGap& g = list[i];
-    text += i == 0 ? "" : "; ";
-    if (g.times == 0) {
-      text += fmt::format("contraction [{},{}) is missing", g.k_begin, g.k_end);
-    } else {
-      text += fmt::format("contraction [{},{}) is added {} times, by", g.k_begin, g.k_end, g.times);
-      for (ChipId chip : g.chips) text += fmt::format(" chip {}", chip.value);
-    }
-  }
-  if (list.size() > most) text += fmt::format("; and {} more", list.size() - most);
-  return text;
-}
-
-void Findings::check_stored(const Stage& stage, const Tensor& tensor, Index page, Chunk chunk,
-                            const PageContent& content) {
-  std::optional<OperatorId> writer;
-  if (const auto at = writer_of_operand_.find(tensor.operand.value); at != writer_of_operand_.end())
-    writer = at->second;
-  if (content.kind != PageContent::Kind::sum) {
-    // What was computed from whole sums is one's own affair; a copy of an operand is not an operator's result.
-    if (writer && content.kind != PageContent::Kind::computed && content.kind != PageContent::Kind::spoilt)
-      fault(Code::RDU3024, stage.id,
-            fmt::format("'{}' stores pages into '{}' that hold no partial sum of '{}'", stage.name, tensor.name,
-                        p_.operators->operators[writer->value].name));
-    return;
-  }
-  const ElementRange part = chunk_range(sizes_[page], chunk.index, chunk.of);
-  if (content.box != page || content.begin != part.begin || content.end != part.end) {
-    PageContent due = content;
-    due.box = page;
-    due.begin = part.begin;
-    due.end = part.end;
-    fault(Code::RDU3024, stage.id,
-          fmt::format("'{}' stores the sum of {} where '{}' has {}", stage.name, place(content), tensor.name,
-                      place(due)));
-    return;
-  }
-  const std::vector<SumLeaf> leaves = complete(content.source) ? std::vector<SumLeaf>{} : sums.leaves(content.source);
-  if (!leaves.empty()) {
-    std::vector<SumGap> wrong;
-    OperatorId op;
-    for (const SumLeaf& leaf : leaves) {
-      if (leaf.kind != SumLeaf::Kind::partial) continue;
-      wrong = gaps(leaves, leaf.op, contraction_of(leaf.op));
-      op = leaf.op;
-      if (!wrong.empty()) break;
-    }
-    if (wrong.empty()) {
-      fault(Code::RDU3024, stage.id,
-            fmt::format("'{}' stores a sum to which an addend was added twice: {}", stage.name,
-                        sums.text(content.source)));
-      return;
-    }
-    if (!seen_.insert({Code::RDU3024, stage.id.value}).second) return;
-    SumFault f{Code::RDU3024,
-               stage.id,
-               fmt::format("'{}' stores an incomplete sum into '{}': of the contraction of {}, {}", stage.name,
-                           tensor.name, contraction_of(op), incomplete_text(wrong)),
-               {}};
-    for (const auto& [range, computer] : computed_by_[op.value]) {
-      if (f.notes.size() == 4) break;
-      const auto [begin, end, chip] = range;
-      for (const SumGap& g : wrong)
-        if (begin < g.k_end && g.k_begin < end) {
-          f.notes.push_back({fmt::format("stage '{}'", p_.stage(computer).name),
-                             fmt::format("chip {} computes [{},{})", chip, begin, end)});
-          break;
-        }
-    }
-    faults_.push_back(std::move(f));
-    return;
-  }
-  OperatorId op;
-  bool several = false;
-  bool first = true;
-  for (const SumLeaf& leaf : sums.leaves(content.source)) {
-    if (leaf.kind != SumLeaf::Kind::partial) {
-      several = true;
-    } else if (first) {
-      op = leaf.op;
-      first = false;
-    } else if (leaf.op != op) {
-      several = true;
-    }
-  }
-  if (first) return;
-  if (writer && !several && op != *writer) {
-    fault(Code::RDU3024, stage.id,
-          fmt::format("'{}' stores into '{}' a sum of another operator", stage.name, tensor.name));
-    return;
-  }
-  if (!several) check_order(stage, content, op);
-}
-
-void Findings::check_order(const Stage& stage, const PageContent& content, OperatorId op) {
-  const auto at = trees_.find(op.value);
-  if (at == trees_.end()) return;
-  stored_ops_.insert({op.value, stage.id});
-  const Tree* other = nullptr;
-  bool found = false;
-  for (Tree& tree : at->second) {
-    const ElementRange part = chunk_range(sizes_[content.box], tree.chunk, tree.chunks);
-    if (part.begin > content.begin || part.end < content.end) continue;
-    if (tree.sum == content.source) {
-      tree.used = true;
-      found = true;
-    } else {
-      other = &tree;
-    }
-  }
-  if (found) return;
-  if (other == nullptr)
-    fault(Code::RDU3032, stage.id,
-          fmt::format("'{}' stores {}, which no summation tree of the operator covers", stage.name, place(content)));
-  else
-    fault(Code::RDU3032, stage.id,
-          fmt::format("'{}' stores the sum {}; summation tree {} says {}", stage.name, sums.text(content.source),
-                      other->id.value, sums.text(other->sum)));
-}
-
-// ---- one run
-// -----------------------------------------------------------------------------------------------------------------
-
+// One run: an instance of every stage of a one-to-one cluster, or all instances of another.
 class Execution {
  public:
-  Execution(const SpatialProgram& p, Findings& findings, const std::vector<StageInstance>& actors);
+  Execution(const SpatialProgram& p, SumFindings& findings, const Cluster& cluster);
 
   // Runs 1 / repeats of every stage's firings of a trip. With one_to_one clusters the same run serves every instance.
   void start(std::uint64_t repeats, std::optional<Index> instance);
@@ -479,8 +86,7 @@ class Execution {
   void push(Channel& c, const PageContent& content, std::uint32_t pages, std::uint32_t reserved);
   void pop(Channel& c, Index slot, std::uint64_t pages);
   void wake(Index actor);
-  PageContent front(const Actor& a, const PortState& port) const;
-  static const CyclicCursor<Expr>& body_of(const Actor& a) { return a.body; }
+  PageContent front(const PortState& port) const;
   PageContent evaluate(Actor& a);
   PageContent combine(Actor& a, ExprOp op, const PageContent& left, const PageContent& right);
   PageContent not_a_sum(Actor& a, PageContent content);
@@ -488,13 +94,12 @@ class Execution {
   std::uint64_t next_page(const Link& link) const { return channels_[link.channel].popped[link.slot]; }
 
   const SpatialProgram& p_;
-  Findings& findings_;
+  SumFindings& findings_;
   std::vector<Actor> actors_;
   std::vector<Channel> channels_;
   std::vector<std::vector<Index>> joints_;  // actors that fire together
   std::vector<Index> queue_;
   std::uint64_t unfinished_ = 0;
-  std::uint32_t native_tile_ = 0;
 };
 
 const Cyclic<Expr>& no_body() {
@@ -502,8 +107,11 @@ const Cyclic<Expr>& no_body() {
   return none_at_all;
 }
 
-Execution::Execution(const SpatialProgram& p, Findings& findings, const std::vector<StageInstance>& list)
+Execution::Execution(const SpatialProgram& p, SumFindings& findings, const Cluster& cluster)
     : p_(p), findings_(findings) {
+  std::vector<StageInstance> list;
+  for (StageId s : cluster.stages)
+    for (Index i = 0; i < (cluster.one_to_one ? 1 : p.sites_of(p.stage(s)).sites.size()); ++i) list.push_back({s, i});
   std::map<std::pair<std::uint32_t, Index>, Index> actor_of;
   std::map<std::pair<std::uint32_t, Index>, Index> channel_of;
   const auto channel = [&](BufferId buffer, Index instance) {
@@ -516,14 +124,12 @@ Execution::Execution(const SpatialProgram& p, Findings& findings, const std::vec
     }
     return at->second;
   };
-  std::set<std::uint32_t> stages;
   std::map<std::pair<std::uint32_t, Index>, Index> joint_of_collective;
   actors_.reserve(list.size());
   for (const StageInstance& i : list) {
     const Stage& s = p.stage(i.stage);
     const auto index = static_cast<Index>(actors_.size());
     actor_of[{i.stage.value, i.instance}] = index;
-    stages.insert(i.stage.value);
     const auto* generic = std::get_if<Generic>(&s.kind);
     Actor a{&s, i.instance, {}, {}, 0,    0, CyclicCursor<Expr>(generic != nullptr ? generic->bodies : no_body()),
             {}, {},         0,  0,  false};
@@ -548,15 +154,14 @@ Execution::Execution(const SpatialProgram& p, Findings& findings, const std::vec
     }
     actors_.push_back(std::move(a));
   }
-  for (const Edge& e : p.edges) {
-    if (is_local(e.handshake) || !stages.contains(e.from.value)) continue;
+  for (EdgeId id : cluster.crossing) {
+    const Edge& e = p.edge(id);
     const bool together = e.handshake != Handshake::token;
     std::map<Index, Index> joint_of_sender;
     for (StageId to : e.to) {
-      const auto senders = senders_by_receiver(e, p.sites_of(p.stage(to)).sites.size());
+      const auto senders = senders_by_receiver(e, cluster.one_to_one ? 1 : p.sites_of(p.stage(to)).sites.size());
       for (Index r = 0; r < senders.size(); ++r) {
         const auto at = actor_of.find({to.value, r});
-        if (at == actor_of.end()) continue;
         for (Index s : senders[r]) {
           const Index c = channel(e.buffer, s);
           Link link{c, static_cast<Index>(channels_[c].consumers.size()), 0, 1, &e, s, none};
@@ -704,17 +309,9 @@ std::optional<UntimedWait> Execution::blocked(const Actor& a) const {
   return std::nullopt;
 }
 
-PageContent Execution::front(const Actor& a, const PortState& port) const {
+PageContent Execution::front(const PortState& port) const {
   const Channel& c = channels_[port.channel];
-  PageContent content = c.pages[c.popped[port.slot] - c.freed];
-  const Chunk chunk = port.chunk.value();
-  if (chunk.of > 1 && content.box != none) {
-    const ElementRange part = chunk_range(content.end - content.begin, chunk.index, chunk.of);
-    content.end = content.begin + part.end;
-    content.begin += part.begin;
-  }
-  (void)a;
-  return content;
+  return part_of(c.pages[c.popped[port.slot] - c.freed], port.chunk.value());
 }
 
 void Execution::push(Channel& c, const PageContent& content, std::uint32_t pages, std::uint32_t reserved) {
@@ -749,13 +346,7 @@ void Execution::fire_recv(Index i) {
   Actor& a = actors_[i];
   const Link& link = a.links[a.fired % a.links.size()];
   Channel& source = channels_[link.channel];
-  PageContent content = source.pages[source.popped[link.slot] - source.freed];
-  const Chunk chunk = link.edge->chunk;
-  if (chunk.of > 1 && content.box != none) {
-    const ElementRange part = chunk_range(content.end - content.begin, chunk.index, chunk.of);
-    content.end = content.begin + part.end;
-    content.begin += part.begin;
-  }
+  const PageContent content = part_of(source.pages[source.popped[link.slot] - source.freed], link.edge->chunk);
   if (++a.fired == a.due) --unfinished_;
   push(channels_[a.ports[0].channel], content, 1, 1);
   pop(source, link.slot, link.step);
@@ -797,7 +388,7 @@ void Execution::fire(Index i) {
       const Chunk chunk = store->chunks.empty() ? Chunk{} : store->chunks[a.fired % phases];
       const Index box = findings_.box_of(tensor, page);
       for (const PortState& port : a.ports)
-        if (port.pop.value() > 0) findings_.check_stored(*a.stage, tensor, box, chunk, front(a, port));
+        if (port.pop.value() > 0) findings_.check_stored(*a.stage, tensor, box, chunk, front(port));
     }
   } else if (std::holds_alternative<MatmulTiles>(a.stage->kind)) {
     accumulate(a);
@@ -826,8 +417,8 @@ void Execution::fire(Index i) {
 // out += a b for the pages in front.
 void Execution::accumulate(Actor& a) {
   const auto& kind = std::get<MatmulTiles>(a.stage->kind);
-  const PageContent left = front(a, a.ports[0]);
-  const PageContent right = front(a, a.ports[1]);
+  const PageContent left = front(a.ports[0]);
+  const PageContent right = front(a.ports[1]);
   const bool first = a.fired % kind.k_pages == 0;
   bool spoilt = !first && a.value.kind == PageContent::Kind::spoilt;
   for (const PageContent* operand : {&left, &right}) {
@@ -878,7 +469,7 @@ void Execution::accumulate(Actor& a) {
   if (spoilt) a.value.kind = PageContent::Kind::spoilt;
   const auto close = [&] {
     const SumLeaf leaf{SumLeaf::Kind::partial, kind.op, p_.chip_of(*a.stage), a.k_begin, a.k_end, {}};
-    findings_.computes(kind.op, leaf, a.stage->id);
+    findings_.computes(leaf, a.stage->id);
     const SumId id = findings_.sums.leaf(leaf);
     a.sum = a.sum ? findings_.sums.add(*a.sum, id) : id;
   };
@@ -969,7 +560,7 @@ PageContent Execution::evaluate(Actor& a) {
   for (const ExprNode& node : a.body.value()) {
     switch (node.op) {
       case ExprOp::operand:
-        stack.push_back(front(a, a.ports[node.index]));
+        stack.push_back(front(a.ports[node.index]));
         break;
       case ExprOp::accumulator:
         stack.push_back(a.value);
@@ -1005,7 +596,7 @@ void Execution::fire_collective(Index joint) {
     const Actor& a = actors_[i];
     const auto at = std::find(collective.members.begin(), collective.members.end(), p_.chip_of(*a.stage));
     if (at != collective.members.end())
-      contributed[static_cast<std::size_t>(at - collective.members.begin())] = front(a, a.ports[0]);
+      contributed[static_cast<std::size_t>(at - collective.members.begin())] = front(a.ports[0]);
   }
   const bool reduces = collective.kind == CollectiveKind::reduce || collective.kind == CollectiveKind::all_reduce ||
                        collective.kind == CollectiveKind::reduce_scatter;
@@ -1085,64 +676,45 @@ void Execution::explain(UntimedRun& out) const {
 UntimedRun run_untimed(const SpatialProgram& p, std::uint32_t native_tile, std::uint64_t most_firings) {
   UntimedRun out;
   if (p.stages.empty()) return out;
-  Findings findings(p, native_tile);
+  SumFindings findings(p, native_tile);
   const std::vector<Cluster> clusters = clusters_of(p);
 
-  const auto saturating_add = [](std::uint64_t a, std::uint64_t b) { return a + b < a ? ~std::uint64_t{0} : a + b; };
-  struct Plan {
-    std::uint64_t whole = 0;  // firings of one run of a whole trip (all runs together where they differ)
-    std::uint64_t repeats = 1;
-    std::uint64_t runs = 1;
+  const auto times = [](std::uint64_t a, std::uint64_t b) {
+    return __builtin_mul_overflow(a, b, &a) ? ~std::uint64_t{0} : a;
   };
-  std::vector<Plan> plans;
+  const auto plus = [](std::uint64_t a, std::uint64_t b) {
+    return __builtin_add_overflow(a, b, &a) ? ~std::uint64_t{0} : a;
+  };
+  std::vector<std::uint64_t> trip_firings;  // of one run
   std::uint64_t everything = 0;
   for (const Cluster& c : clusters) {
-    Plan plan;
-    plan.repeats = repeats(p, c);
-    plan.runs = c.one_to_one ? c.instances : 1;
-    if (c.one_to_one)
-      for (StageId s : c.stages) plan.whole = saturating_add(plan.whole, p.stage(s).firings);
-    else
-      for (const auto& run : c.runs)
-        for (const StageInstance& i : run) plan.whole = saturating_add(plan.whole, p.stage(i.stage).firings);
-    std::uint64_t total = 0;
-    if (__builtin_mul_overflow(plan.whole, plan.runs, &total)) total = ~std::uint64_t{0};
-    everything = saturating_add(everything, total);
-    plans.push_back(plan);
+    std::uint64_t firings = 0;
+    for (StageId s : c.stages)
+      firings = plus(firings, times(p.stage(s).firings, c.one_to_one ? 1 : p.sites_of(p.stage(s)).sites.size()));
+    trip_firings.push_back(firings);
+    everything = plus(everything, times(firings, c.instances));
   }
   const bool all = everything <= most_firings;
 
   for (std::size_t n = 0; n < clusters.size(); ++n) {
     const Cluster& c = clusters[n];
-    const Plan& plan = plans[n];
-    const std::uint64_t parts = all ? 1 : plan.repeats;
-    if (plan.whole / parts > most_firings) {
+    const std::uint64_t parts = all ? 1 : c.repeats;
+    if (trip_firings[n] / parts > most_firings) {
       if (!out.undecided) {
         out.undecided = c.stages.front();
-        out.undecided_firings = plan.whole / parts;
+        out.undecided_firings = trip_firings[n] / parts;
       }
       continue;
     }
-    if (!c.one_to_one) {
-      for (const auto& members : c.runs) {
-        Execution run(p, findings, members);
-        run.start(1, std::nullopt);
-        if (!run.finished()) run.explain(out);
-      }
-      continue;
-    }
-    std::vector<StageInstance> members;
-    for (StageId s : c.stages) members.push_back({s, 0});
-    Execution run(p, findings, members);
-    for (std::uint64_t i = 0; i < plan.runs; ++i) {
-      if (!all && i != 0 && i + 1 != plan.runs) continue;
-      run.start(parts, static_cast<Index>(i));
-      if (!run.finished()) {
-        run.explain(out);
-        // Instances have the same rates: what stops one stops all.
-        out.stuck += run.unfinished() * (plan.runs - 1);
-        break;
-      }
+    Execution run(p, findings, c);
+    for (std::size_t i = 0; i < c.instances; ++i) {
+      if (!all && i != 0 && i + 1 != c.instances) continue;
+      run.start(parts, c.one_to_one ? std::optional(static_cast<Index>(i)) : std::nullopt);
+      if (run.finished()) continue;
+      run.explain(out);
+      // Instances have the same rates: what stops one stops all.
+      out.stuck += run.unfinished() * (c.instances - 1);
+      break;
     }
   }
   if (out.stuck == 0 && !out.undecided) out.sums = findings.faults();

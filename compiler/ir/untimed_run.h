@@ -4,12 +4,10 @@
 // A stage fires as the machine's does: when every port can be served, all at once. Firing order does not change what a
 // stage sees (each buffer has one producer, and consumers do not choose), so one order decides for all.
 //
-// work     Instances that no hand-off joins run apart, so that a program of thousands of sites is many small runs.
-// Within
-//          `most_firings` all of them run a whole trip. Where that is more, only the first and the last of the
-//          instances of each group run, and of a trip only the part that brings every port back to its first phase
-//          (what follows repeats it). A single run that still takes more than `most_firings` is not started:
-//          `undecided`.
+// work     The instances of a cluster (clusters.h) whose hand-offs are one to one run apart, so that a program of
+//          thousands of sites is many small runs. Within `most_firings` all of them run a whole trip. Where that is
+//          more, only the first and the last instance run, and of a trip only the part that repeats. A single run that
+//          still takes more than `most_firings` is not started: `undecided`.
 // omits    the coupling of instances by a Load's multicast sets, whose members behave alike; engines, which serialise
 // but
 //          never hold a stage that could run.

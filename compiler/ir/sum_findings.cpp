@@ -1,0 +1,213 @@
+#include "compiler/ir/sum_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace rdusim {
+namespace {
+
+std::string text_of(const std::vector<SumGap>& list) {
+  constexpr std::size_t most = 4;
+  std::string text;
+  for (std::size_t i = 0; i < list.size() && i < most; ++i) {
+    const SumGap& g = list[i];
+    text += i == 0 ? "" : "; ";
+    if (g.times == 0) {
+      text += fmt::format("contraction [{},{}) is missing", g.k_begin, g.k_end);
+    } else {
+      text += fmt::format("contraction [{},{}) is added {} times, by", g.k_begin, g.k_end, g.times);
+      for (ChipId chip : g.chips) text += fmt::format(" chip {}", chip.value);
+    }
+  }
+  if (list.size() > most) text += fmt::format("; and {} more", list.size() - most);
+  return text;
+}
+
+bool repeated_addend(const std::vector<SumLeaf>& leaves) {
+  std::set<std::string_view> seen;
+  return std::any_of(leaves.begin(), leaves.end(), [&](const SumLeaf& leaf) {
+    return leaf.kind == SumLeaf::Kind::addend && !seen.insert(leaf.addend).second;
+  });
+}
+
+}  // namespace
+
+PageContent part_of(PageContent content, Chunk chunk) {
+  if (chunk.of <= 1 || content.box == no_box) return content;
+  const ElementRange part = chunk_range(content.end - content.begin, chunk.index, chunk.of);
+  content.end = content.begin + part.end;
+  content.begin += part.begin;
+  return content;
+}
+
+SumFindings::SumFindings(const SpatialProgram& p, std::uint32_t native_tile) : p_(p), native_tile_(native_tile) {
+  for (const SummationTree& tree : p.trees) {
+    Trees& trees = trees_[tree.op.value];
+    const SumId sum = sums.of_tree(tree);
+    trees.by_sum.emplace(sum, trees.all.size());
+    trees.all.push_back({sum, {tree.chunk, tree.chunks}, tree.id});
+  }
+  if (!p.operators) return;
+  for (const Operator& op : p.operators->operators) {
+    writer_of_operand_[op.out.value] = op.id;
+    const Operand& left = p.operators->operand(op.in[0]);
+    if (!left.shape.empty()) contraction_[op.id.value] = left.shape.back();
+  }
+}
+
+std::uint32_t SumFindings::box_id(const ElementBox& box) {
+  const auto [at, fresh] = box_ids_.try_emplace(box, static_cast<std::uint32_t>(boxes_.size()));
+  if (fresh) {
+    boxes_.push_back(box);
+    sizes_.push_back(elements(box));
+  }
+  return at->second;
+}
+
+std::uint32_t SumFindings::box_of(const Tensor& tensor, const TileBox& page) {
+  ElementBox box;
+  if (tensor.shape.size() == 1) box.push_back({0, 1});
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) box.push_back(elements_of(tensor, page, d, native_tile_));
+  return box_id(box);
+}
+
+void SumFindings::computes(const SumLeaf& leaf, StageId stage) {
+  computed_by_[leaf.op.value].try_emplace({leaf.k_begin, leaf.k_end, leaf.chip.value}, stage);
+}
+
+std::int64_t SumFindings::contraction_of(OperatorId op) const {
+  const auto at = contraction_.find(op.value);
+  return at == contraction_.end() ? 0 : at->second;
+}
+
+const SumFindings::Facts& SumFindings::facts(SumId sum) {
+  const auto [at, fresh] = facts_.try_emplace(sum);
+  Facts& f = at->second;
+  if (!fresh) return f;
+  const std::vector<SumLeaf> leaves = sums.leaves(sum);
+  std::set<std::uint32_t> ops;
+  f.complete = !repeated_addend(leaves);
+  f.single = true;
+  for (const SumLeaf& leaf : leaves) {
+    if (leaf.kind != SumLeaf::Kind::partial) {
+      f.single = false;
+      continue;
+    }
+    if (!f.op) f.op = leaf.op;
+    f.single = f.single && leaf.op == *f.op;
+    if (ops.insert(leaf.op.value).second)
+      f.complete = f.complete && gaps(leaves, leaf.op, contraction_of(leaf.op)).empty();
+  }
+  return f;
+}
+
+void SumFindings::fault(Code code, StageId stage, std::string message, std::vector<Note> notes) {
+  if (seen_.insert({code, stage.value}).second) faults_.push_back({code, stage, std::move(message), std::move(notes)});
+}
+
+std::string SumFindings::place(const PageContent& c) const {
+  if (c.box == no_box) return "anywhere";
+  std::string text;
+  for (const AxisRange& axis : boxes_[c.box]) text += fmt::format("[{},{})", axis.begin, axis.end);
+  if (c.begin != 0 || c.end != sizes_[c.box]) text += fmt::format(", elements [{},{}) of it", c.begin, c.end);
+  return text;
+}
+
+void SumFindings::check_stored(const Stage& stage, const Tensor& tensor, std::uint32_t page, Chunk chunk,
+                               const PageContent& content) {
+  using Kind = PageContent::Kind;
+  // What was computed from whole sums is whatever it is meant to be.
+  if (content.kind == Kind::computed || content.kind == Kind::spoilt) return;
+  std::optional<OperatorId> writer;
+  if (const auto at = writer_of_operand_.find(tensor.operand.value); at != writer_of_operand_.end())
+    writer = at->second;
+  if (content.kind != Kind::sum) {
+    if (writer)
+      fault(Code::RDU3024, stage.id,
+            fmt::format("'{}' stores pages into '{}' that hold no partial sum of '{}'", stage.name, tensor.name,
+                        p_.operators->operators[writer->value].name));
+    return;
+  }
+  const PageContent due = part_of({content.kind, content.source, page, 0, sizes_[page]}, chunk);
+  if (content.box != due.box || content.begin != due.begin || content.end != due.end) {
+    fault(Code::RDU3024, stage.id,
+          fmt::format("'{}' stores the sum of {} where '{}' has {}", stage.name, place(content), tensor.name,
+                      place(due)));
+    return;
+  }
+  const Facts& f = facts(content.source);
+  if (!f.complete) return report_incomplete(stage, tensor, content.source);
+  if (!f.single) return;
+  if (writer && f.op != writer)
+    fault(Code::RDU3024, stage.id,
+          fmt::format("'{}' stores into '{}' the sum of another operator than '{}'", stage.name, tensor.name,
+                      p_.operators->operators[writer->value].name));
+  else
+    check_order(stage, content, *f.op);
+}
+
+void SumFindings::report_incomplete(const Stage& stage, const Tensor& tensor, SumId sum) {
+  if (seen_.contains({Code::RDU3024, stage.id.value})) return;
+  const std::vector<SumLeaf> leaves = sums.leaves(sum);
+  for (const SumLeaf& leaf : leaves) {
+    if (leaf.kind != SumLeaf::Kind::partial) continue;
+    const std::vector<SumGap> wrong = gaps(leaves, leaf.op, contraction_of(leaf.op));
+    if (wrong.empty()) continue;
+    std::vector<Note> notes;
+    for (const auto& [range, computer] : computed_by_[leaf.op.value]) {
+      if (notes.size() == 4) break;
+      const auto [begin, end, chip] = range;
+      if (std::any_of(wrong.begin(), wrong.end(),
+                      [b = begin, e = end](const SumGap& g) { return b < g.k_end && g.k_begin < e; }))
+        notes.push_back({fmt::format("stage '{}'", p_.stage(computer).name),
+                         fmt::format("chip {} computes [{},{})", chip, begin, end)});
+    }
+    return fault(Code::RDU3024, stage.id,
+                 fmt::format("'{}' stores an incomplete sum into '{}': of the contraction of {}, {}", stage.name,
+                             tensor.name, contraction_of(leaf.op), text_of(wrong)),
+                 std::move(notes));
+  }
+  fault(Code::RDU3024, stage.id,
+        fmt::format("'{}' stores a sum to which an addend was added twice: {}", stage.name, sums.text(sum)));
+}
+
+void SumFindings::check_order(const Stage& stage, const PageContent& content, OperatorId op) {
+  const auto at = trees_.find(op.value);
+  if (at == trees_.end()) return;
+  Trees& trees = at->second;
+  if (!trees.store) trees.store = stage.id;
+  const auto covers = [&](const Tree& tree) {
+    const ElementRange part = chunk_range(sizes_[content.box], tree.chunk.index, tree.chunk.of);
+    return part.begin <= content.begin && content.end <= part.end;
+  };
+  bool found = false;
+  const auto [first, last] = trees.by_sum.equal_range(content.source);
+  for (auto i = first; i != last; ++i)
+    if (covers(trees.all[i->second])) trees.all[i->second].met = found = true;
+  if (found) return;
+  const auto other = std::find_if(trees.all.begin(), trees.all.end(), covers);
+  if (other == trees.all.end())
+    fault(Code::RDU3032, stage.id,
+          fmt::format("'{}' stores {}, which no summation tree of the operator covers", stage.name, place(content)));
+  else
+    fault(Code::RDU3032, stage.id,
+          fmt::format("'{}' stores the sum {}; summation tree {} says {}", stage.name, sums.text(content.source),
+                      other->id.value, sums.text(other->sum)));
+}
+
+std::vector<SumFault> SumFindings::faults() {
+  for (const auto& [op, trees] : trees_)
+    for (const Tree& tree : trees.all)
+      if (!tree.met && trees.store)
+        fault(Code::RDU3032, *trees.store,
+              fmt::format("summation tree {} (chunk {} of {}): no store receives the sum {}", tree.id.value,
+                          tree.chunk.index, tree.chunk.of, sums.text(tree.sum)));
+  std::stable_sort(faults_.begin(), faults_.end(), [](const SumFault& a, const SumFault& b) {
+    return std::pair(a.code, a.stage) < std::pair(b.code, b.stage);
+  });
+  return std::move(faults_);
+}
+
+}  // namespace rdusim
