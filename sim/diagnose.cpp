@@ -38,7 +38,7 @@ const char* text_of(Waiting::For what) {
 // A stage instance or a channel, as one number: stages first.
 class WaitGraph {
  public:
-  WaitGraph(const MachineOutcome& outcome, const Observed& o) : o_(o) {
+  WaitGraph(const MachineOutcome& outcome, const Observed& o) : outcome_(outcome), o_(o) {
     entry_of_.resize(o.instances.stages() + std::size_t{o.instances.channels()});
     for (std::size_t i = 0; i < outcome.waiting.size(); ++i) {
       if (const auto n = node(outcome.waiting[i])) entry_of_[*n].push_back(i);
@@ -107,6 +107,7 @@ class WaitGraph {
         }
         break;
       case Waiting::For::firing:
+        if (w.stage) set_members(*w.stage, out);
         break;
     }
     // A channel that waits for nothing itself has nothing to carry: what is missing is missing before it.
@@ -142,6 +143,20 @@ class WaitGraph {
   }
   void add_stage(StageId s, std::uint32_t instance, std::vector<std::size_t>& out) const {
     if (instance < o_.instances.instances(s)) out.push_back(o_.instances.of(StageAt{s, instance}));
+  }
+  // A load fires for its whole multicast set at once: who of the set has no room holds up the others.
+  void set_members(const StageAt& s, std::vector<std::size_t>& out) const {
+    const auto* load = std::get_if<Load>(&o_.instances.program().stage(s.stage).kind);
+    if (load == nullptr || s.instance >= load->multicast_set.size()) return;
+    for (std::uint32_t i = 0; i < load->multicast_set.size() && i < o_.instances.instances(s.stage); ++i) {
+      if (i != s.instance && load->multicast_set[i] == load->multicast_set[s.instance] &&
+          waits_for_room(o_.instances.of(StageAt{s.stage, i})))
+        out.push_back(o_.instances.of(StageAt{s.stage, i}));
+    }
+  }
+  bool waits_for_room(std::size_t n) const {
+    return std::any_of(entry_of_[n].begin(), entry_of_[n].end(),
+                       [&](std::size_t e) { return outcome_.waiting[e].what == Waiting::For::room; });
   }
   void channels_into(const StageAt& s, std::vector<std::size_t>& out) const {
     const auto* recv = std::get_if<Recv>(&o_.instances.program().stage(s.stage).kind);
@@ -187,6 +202,7 @@ class WaitGraph {
     }
   }
 
+  const MachineOutcome& outcome_;
   const Observed& o_;
   std::vector<std::vector<std::size_t>> entry_of_;  // by node: entries of outcome.waiting
 };
@@ -219,8 +235,8 @@ void add_wait_notes(Diagnostic& d, const std::vector<std::size_t>& chain, const 
         if (other.stage && other.stage->stage == w.stage->stage && other.what == w.what)
           alike.push_back(o.instances.site(*other.stage));
       }
-      if (alike.size() > 1)
-        text += fmt::format("; so do its {} instances at {}", alike.size(), fold_sites(std::move(alike)));
+      const std::size_t count = alike.size();
+      if (count > 1) text += fmt::format("; so do {} instances at {}", count, fold_sites(std::move(alike)));
     }
     d.note(place_of_entry(w, o.instances), "{}", text);
   }
@@ -381,7 +397,9 @@ Diagnosis diagnose(const MachineOutcome& outcome, const Observed& o) {
     Frame f{node, graph.entries(node).front(), {}, 0};
     for (std::size_t entry : graph.entries(node)) {
       const auto suppliers = graph.suppliers(outcome.waiting[entry]);
-      if (suppliers.empty()) f.next.emplace_back(entry, std::nullopt);
+      // Who waits for an earlier firing of his own is held up by what that waits for.
+      if (suppliers.empty() && outcome.waiting[entry].what != Waiting::For::firing)
+        f.next.emplace_back(entry, std::nullopt);
       for (std::size_t s : suppliers) f.next.emplace_back(entry, s);
     }
     return f;

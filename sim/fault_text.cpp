@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "compiler/support/file.h"
+#include "sim/instances.h"
 
 namespace rdusim {
 
@@ -146,6 +147,17 @@ Result<Fault> parse_fault(const std::string& text, const SpatialProgram& program
   if (const auto wrong = check_instance(program.buffers[*b].group); !wrong.empty())
     return refuse(wrong, "choose one that exists");
   fault.buffer = BufferAt{BufferId{*b}, fault.instance};
+  // What is pushed into a landing buffer came over an edge: that is where it goes astray.
+  const Instances instances(program);
+  const auto receiver = instances.receiver_into(instances.of(*fault.buffer));
+  if (receiver) {
+    const std::vector<std::uint32_t>& channels = instances.receivers()[*receiver].channels;
+    const ChannelAt& channel = instances.channel_at(channels[fault.nth % channels.size()]);
+    fault.buffer.reset();
+    fault.edge = channel.edge;
+    fault.instance = channel.from;
+    fault.nth /= channels.size();
+  }
   return fault;
 }
 

@@ -52,6 +52,26 @@ void check_links(const SpatialProgram& p, const Target& was, const Target& now, 
   for (LinkId id : p.links) check(id);
 }
 
+// The rules that the certificate's obligations say again: breaking one makes a program wrong, not meaningless.
+bool is_obligation(Code c) {
+  switch (c) {
+    case Code::RDU3008:
+    case Code::RDU3014:
+    case Code::RDU3015:
+    case Code::RDU3018:
+    case Code::RDU3019:
+    case Code::RDU3020:
+    case Code::RDU3021:
+    case Code::RDU3024:
+    case Code::RDU3029:
+    case Code::RDU3032:
+    case Code::RDU3039:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Result<LoadedProgram> move_to(LoadedProgram loaded, const std::string& name, const std::string& where) {
   auto target = find_target(name);
   if (!target) return target.diagnostics();
@@ -111,36 +131,37 @@ Result<LoadedProgram> load_program(const std::string& path, const LoadOptions& o
   const std::string where = path == "-" ? "standard input" : path;
   LoadedProgram loaded = std::move(opened).value();
 
-  // What is sharded, moved or run is first shown to be a program: the passes trust what they are given.
-  {
-    const Diagnostics broken = verify(loaded.program, loaded.target);
-    if (broken.has_errors()) return broken;
-    const Diagnostics unproved = check_certificate(loaded.program, loaded.target);
-    Diagnostics errors;
-    for (Diagnostic d : unproved.list()) {
-      if (options.allow_refuted && d.code == Code::RDU5011) {
-        d.severity = Severity::warning;
-        loaded.warnings.add(std::move(d));
-      } else {
-        errors.add(std::move(d));
-      }
-    }
-    if (errors.has_errors()) return errors;
-  }
-  if (!options.target.empty()) {
-    auto moved = move_to(std::move(loaded), options.target, where);
-    if (!moved) return moved;
-    loaded = std::move(moved).value();
-  }
   const ShardPlan compiled = loaded.program.header.plan;
-  if (!options.chips || *options.chips == compiled.chips) return loaded;
-  if (!compiled.portable) {
+  if (options.chips && *options.chips != compiled.chips && !compiled.portable) {
     Diagnostics d;
     d.error(Code::RDU6001, where, "the program was compiled for {} chip{}, and {} {} asked for", compiled.chips,
             compiled.chips == 1 ? "" : "s", *options.chips, *options.chips == 1 ? "is" : "are")
         .suggest("run it with --chips {}, or compile it without --chips", compiled.chips);
     return d;
   }
+  // What is sharded, moved or run is first shown to be a program: the passes trust what they are given.
+  Diagnostics errors;
+  const auto judge = [&](const Diagnostics& found, auto&& may_pass) {
+    for (Diagnostic d : found.list()) {
+      if (d.severity == Severity::error && !(options.allow_refuted && may_pass(d.code))) {
+        errors.add(std::move(d));
+        continue;
+      }
+      d.severity = Severity::warning;
+      loaded.warnings.add(std::move(d));
+    }
+  };
+  judge(verify(loaded.program, loaded.target), is_obligation);
+  if (errors.has_errors()) return errors;
+  judge(check_certificate(loaded.program, loaded.target),
+        [](Code c) { return c == Code::RDU5011 || c == Code::RDU5012; });
+  if (errors.has_errors()) return errors;
+  if (!options.target.empty()) {
+    auto moved = move_to(std::move(loaded), options.target, where);
+    if (!moved) return moved;
+    loaded = std::move(moved).value();
+  }
+  if (!options.chips || *options.chips == compiled.chips) return loaded;
   ShardPlan plan = compiled;
   plan.chips = *options.chips;
   plan.portable = false;

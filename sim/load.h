@@ -14,7 +14,8 @@ inline constexpr std::uint64_t program_bytes_limit = std::uint64_t{1} << 31;
 struct LoadOptions {
   std::optional<std::uint32_t> chips;  // absent: as compiled
   std::string target;                  // name or file of a changed machine; empty: the one that the program carries
-  bool allow_refuted = false;          // a refuted obligation is a warning, so that its consequence can be watched
+  // A refuted obligation, and a broken rule that says the same, is a warning, so that its consequence can be watched.
+  bool allow_refuted = false;
 };
 
 struct LoadedProgram {

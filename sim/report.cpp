@@ -239,10 +239,13 @@ std::string summary(const Report& r, bool colour) {
   for (const OutputCheck& o : r.outputs) {
     std::string text = fmt::format("'{}' {} [{}]", o.name, rdusim::name_of(o.dtype), fmt::join(o.shape, " x "));
     if (o.checked == CheckLevel::none) {
-      text += o.sha256.empty() ? ", no values (timing only)" : ", not compared";
+      text += !r.values          ? ", no values (timing only)"
+              : o.sha256.empty() ? ", not there: the run did not finish"
+                                 : ", not compared";
     } else {
       text += fmt::format(", checked {}", o.checked == CheckLevel::exact ? "to the bit" : "within the error bound");
-      if (o.max_abs_error) text += fmt::format(", greatest error {}", *o.max_abs_error);
+      if (o.max_abs_error && !is_integer(o.dtype))
+        text += fmt::format(", at most {:.3g} from the sum in double", *o.max_abs_error);
     }
     if (!o.sha256.empty()) text += fmt::format("{}, sha256 {}{}", style.dim, o.sha256.substr(0, 16), style.off);
     line("output", text);

@@ -87,6 +87,7 @@ struct Report {
   std::uint32_t chips = 1;
   JsonObject options;
   Verdict verdict = Verdict::pass;
+  bool values = true;  // else timing-only
   Cycle cycles = 0;
   Cycles predicted = 0, lower_bound = 0;
   std::optional<Residual> residual;  // of a run that finished

@@ -192,7 +192,7 @@ void add_checks(const LoadedProgram& loaded, const Listeners& l, bool finished, 
   row(Code::RDU7029, "every page", true, true);
 }
 
-void add_collectives(const LoadedProgram& loaded, const Listeners& l, const Costs& costs, Report& r) {
+void add_collectives(const LoadedProgram& loaded, const Listeners& l, const Costs& costs, bool finished, Report& r) {
   const SpatialProgram& p = loaded.program;
   for (const Collective& c : p.collectives) {
     CollectiveRow row;
@@ -222,8 +222,8 @@ void add_collectives(const LoadedProgram& loaded, const Listeners& l, const Cost
     if (p.operators && c.op.value < p.operators->operators.size()) {
       const auto& stored = l.provenance.stored(p.operators->operators[c.op.value].out);
       if (stored.pages != 0) row.contributions = stored.contributions;
-      row.complete = stored.pages != 0 && stored.complete == stored.pages && l.violations.count(Code::RDU7009) == 0 &&
-                     l.violations.count(Code::RDU7010) == 0;
+      row.complete = finished && stored.pages != 0 && stored.complete == stored.pages &&
+                     l.violations.count(Code::RDU7009) == 0 && l.violations.count(Code::RDU7010) == 0;
     }
     r.collectives.push_back(std::move(row));
   }
@@ -461,6 +461,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   r.target = loaded.target.name;
   r.chips = p.header.plan.chips;
   r.options = options.reported;
+  r.values = options.values;
   r.cycles = outcome.cycles;
   const Costs costs = rdusim::estimate(p, loaded.target);
   r.predicted = costs.predicted_cycles;
@@ -520,7 +521,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
 
   if (finished) r.residual = explain_difference(l.instances, l.statistics, l.collectives, costs, outcome.cycles);
   add_checks(loaded, l, finished, outcome.cycles, comparison, r);
-  add_collectives(loaded, l, costs, r);
+  add_collectives(loaded, l, costs, finished, r);
   add_stages(loaded, l, costs, r);
   add_resources(loaded, l, r);
   add_macs(loaded, l, r);

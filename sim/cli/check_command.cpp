@@ -43,7 +43,8 @@ Json as_json(const SpatialProgram& p, const Certificate& c, const Diagnostics& d
                               .set("reason", o.reason.empty() ? Json() : Json(o.reason)));
   }
   j.set("obligations", std::move(obligations));
-  j.set("lower_bound_cycles", c.lower_bound_cycles).set("predicted_cycles", c.predicted_cycles);
+  j.set("lower_bound_cycles", c.lower_bound_cycles)
+      .set("predicted_cycles", p.certificate ? Json(p.certificate->predicted_cycles) : Json());
   JsonArray errors;
   for (const Diagnostic& d : diagnostics.list()) {
     errors.push_back(Json()
