@@ -78,17 +78,23 @@ class JsonReader {
  public:
   JsonReader(Diagnostics& faults, const std::string& where) : faults_(faults), where_(where) {}
 
-  // "stages[3].ports[0].need: expected ..., found ..."
+  // "stages[3].ports[0].need: expected ..., found ...". Beyond the limit of diagnostics, faults are only counted: a
+  // file of millions of them takes no longer than one of none.
   template <class... Args>
   Diagnostic& fault(const Json& at, fmt::format_string<Args...> format, Args&&... args) {
+    if (!wants_detail()) return faults_.error(Code::RDU5007, where_, "further");
     const std::string place = at.line == 0 ? where_ : fmt::format("{}:{}:{}", where_, at.line, at.column);
     const std::string path = this->path();
     return faults_.error(Code::RDU5007, place, "{}{}{}", path, path.empty() ? "" : ": ",
                          fmt::format(format, std::forward<Args>(args)...));
   }
-  void expected(const Json& at, std::string_view what) { fault(at, "expected {}, found {}", what, describe(at)); }
-
-  // False once so many faults are known that further ones are only counted: for what is costly to say.
+  template <class... Args>
+  void expected(const Json& at, fmt::format_string<Args...> what, Args&&... args) {
+    if (wants_detail())
+      fault(at, "expected {}, found {}", fmt::format(what, std::forward<Args>(args)...), describe(at));
+    else
+      fault(at, "further");
+  }
   bool wants_detail() const { return faults_.error_count() < Diagnostics::limit; }
 
   // Reads `json` as the member or element of the value at hand that `step` names.
@@ -161,11 +167,7 @@ class ObjectReader {
   void finish() {
     for (const auto& [key, value] : *json_.as_object()) {
       if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-      if (!reader_.wants_detail()) {
-        reader_.fault(value, "unknown key");
-        continue;
-      }
-      const std::string_view close = nearest(key, known_);
+      const std::string_view close = reader_.wants_detail() ? nearest(key, known_) : std::string_view();
       Diagnostic& d = reader_.fault(value, "unknown key '{}'", key);
       if (!close.empty()) d.suggest("did you mean '{}'?", close);
     }
@@ -261,15 +263,14 @@ void integer_from_value(JsonReader& reader, const Json& json, T& out) {
       return;
     }
   }
-  reader.expected(
-      json, fmt::format("an integer from {} to {}", std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  reader.expected(json, "an integer from {} to {}", std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
 }
 
 template <class A, class B>
-void two_from_value(JsonReader& reader, const Json& json, A& first, B& second, std::string_view what) {
+void two_from_value(JsonReader& reader, const Json& json, A& first, B& second, const char* what) {
   const JsonArray* items = json.as_array();
   if (items == nullptr || items->size() != 2) {
-    reader.expected(json, what);
+    reader.expected(json, "{}", what);
     return;
   }
   reader.read_at({{}, 0}, (*items)[0], first);
@@ -287,7 +288,7 @@ void from_value(JsonReader& reader, const Json& json, T& out) {
       out = *found;
     } else {
       const auto names = enum_names<T>();
-      reader.expected(json, fmt::format("one of {}", fmt::join(names, ", ")));
+      reader.expected(json, "one of {}", fmt::join(names, ", "));
     }
   } else if constexpr (std::same_as<T, bool>) {
     if (const bool* value = json.as_bool()) {

@@ -835,13 +835,11 @@ class Reader {
   }
   template <class T, class N>
   T element(N value) {
-    if constexpr (std::is_arithmetic_v<T>) {
-      if (static_cast<std::uint64_t>(value) > static_cast<std::uint64_t>(std::numeric_limits<T>::max()) &&
-          std::is_unsigned_v<T>)
-        fail("{} does not fit its list", value);
+    if constexpr (std::is_integral_v<T>) {
+      if (!std::in_range<T>(value)) fail("{} does not fit its list", value);
       return static_cast<T>(value);
     } else {
-      if (static_cast<std::uint64_t>(value) > std::numeric_limits<std::uint32_t>::max()) fail("{} is no id", value);
+      if (!std::in_range<std::uint32_t>(value)) fail("{} is no id", value);
       return T{static_cast<std::size_t>(value)};
     }
   }

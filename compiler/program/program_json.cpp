@@ -125,7 +125,7 @@ struct Form<Fill> {
         reader.fault(value, "unknown fill '{}'; expected {}", key, forms);
       }
     } else {
-      reader.expected(json, forms);
+      reader.expected(json, "{}", forms);
     }
   }
 };
@@ -219,7 +219,7 @@ void unnest(JsonReader& reader, const Json& json, Expr& out) {
       out.push_back({*op, 0, 0});
     }
   } else {
-    reader.expected(json, forms);
+    reader.expected(json, "{}", forms);
   }
 }
 
@@ -269,7 +269,7 @@ struct Form<StageKind> {
   static void read(JsonReader& reader, const Json& json, StageKind& kind) {
     const JsonObject* members = json.as_object();
     if (members == nullptr || members->size() != 1) {
-      reader.expected(json, fmt::format("an object with one of {}", fmt::join(stage_kinds, ", ")));
+      reader.expected(json, "an object with one of {}", fmt::join(stage_kinds, ", "));
       return;
     }
     read_alternative(reader, members->front(), kind);
@@ -307,7 +307,7 @@ struct Form<SchemaName> {
   static Json write(SchemaName) { return Json(name); }
   static void read(JsonReader& reader, const Json& json, SchemaName&) {
     const std::string* text = json.as_string();
-    if (text == nullptr || *text != name) reader.expected(json, fmt::format("'{}'", name));
+    if (text == nullptr || *text != name) reader.expected(json, "'{}'", name);
   }
 };
 

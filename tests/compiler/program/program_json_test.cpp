@@ -367,6 +367,20 @@ TEST_CASE("all faults are reported, in the order of the program") {
   CHECK(contains(result.diagnostics().list()[1].message, "buffers[0].page_bytes"));
 }
 
+TEST_CASE("a hundred thousand faults are counted, and the first of them told") {
+  std::string tensors = "[";
+  for (int i = 0; i < 20000; ++i) tensors += i == 0 ? "{}" : ",{}";
+  const std::string text =
+      R"({"schema": "rdusim.program/1", "header": {"name": "", "target_name": "", "target_text": "",
+    "target_sha256": ""}, "stages": [], "buffers": [], "edges": [], "sections": [], "tensors": )" +
+      tensors + "]}";
+  const auto result = read(text);
+  REQUIRE(!result.ok());
+  CHECK(result.diagnostics().error_count() == 20000 * 8);
+  CHECK(result.diagnostics().list().size() == Diagnostics::limit);
+  CHECK(contains(result.diagnostics().list().back().message, "tensors[6]: the key 'name' is missing"));
+}
+
 TEST_CASE("a key given as null is refused: absent is absent") {
   CHECK(contains(refusal(text_with("stages.0.origin", Json())), "found null"));
 }

@@ -22,10 +22,11 @@ inline void set_number(std::string& file, std::size_t at, std::size_t bytes, std
 }
 
 inline std::string raw_sha256(std::string_view bytes) {
+  const auto value = [](char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; };
   const std::string digits = sha256(bytes);
   std::string out;
   for (std::size_t i = 0; i < digits.size(); i += 2)
-    out += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+    out += static_cast<char>(value(digits[i]) * 16 + value(digits[i + 1]));
   return out;
 }
 
