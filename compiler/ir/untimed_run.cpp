@@ -673,7 +673,7 @@ void Execution::explain(UntimedRun& out) const {
 
 }  // namespace
 
-UntimedRun run_untimed(const SpatialProgram& p, std::uint32_t native_tile, std::uint64_t most_firings) {
+UntimedRun run_untimed(const SpatialProgram& p, std::uint32_t native_tile, std::uint64_t most_steps) {
   UntimedRun out;
   if (p.stages.empty()) return out;
   SumFindings findings(p, native_tile);
@@ -685,30 +685,40 @@ UntimedRun run_untimed(const SpatialProgram& p, std::uint32_t native_tile, std::
   const auto plus = [](std::uint64_t a, std::uint64_t b) {
     return __builtin_add_overflow(a, b, &a) ? ~std::uint64_t{0} : a;
   };
-  std::vector<std::uint64_t> trip_firings;  // of one run
+  std::vector<std::uint64_t> trip_steps;  // of one run
   std::uint64_t everything = 0;
   for (const Cluster& c : clusters) {
-    std::uint64_t firings = 0;
-    for (StageId s : c.stages)
-      firings = plus(firings, times(p.stage(s).firings, c.one_to_one ? 1 : p.sites_of(p.stage(s)).sites.size()));
-    trip_firings.push_back(firings);
-    everything = plus(everything, times(firings, c.instances));
+    std::uint64_t steps = 0;
+    for (StageId id : c.stages) {
+      const Stage& s = p.stage(id);
+      std::uint64_t of_stage = s.firings;
+      for (const Port& port : s.ports)
+        if (port.direction == Direction::output)
+          of_stage = plus(plus(of_stage, sum_over(port.push, s.firings).value_or(~std::uint64_t{0})),
+                          p.buffer(port.buffer).initial_pages);
+      steps = plus(steps, times(of_stage, c.one_to_one ? 1 : p.sites_of(s).sites.size()));
+    }
+    trip_steps.push_back(steps);
+    everything = plus(everything, times(steps, c.instances));
   }
-  const bool all = everything <= most_firings;
+  const bool all = everything <= most_steps;
+  std::uint64_t left = times(most_steps, 4);
 
   for (std::size_t n = 0; n < clusters.size(); ++n) {
     const Cluster& c = clusters[n];
     const std::uint64_t parts = all ? 1 : c.repeats;
-    if (trip_firings[n] / parts > most_firings) {
+    const std::uint64_t steps = trip_steps[n] / parts;
+    if (steps > most_steps || steps > left) {
       if (!out.undecided) {
         out.undecided = c.stages.front();
-        out.undecided_firings = trip_firings[n] / parts;
+        out.undecided_steps = steps;
       }
       continue;
     }
     Execution run(p, findings, c);
     for (std::size_t i = 0; i < c.instances; ++i) {
-      if (!all && i != 0 && i + 1 != c.instances) continue;
+      if (!all && i != 0 && (i + 1 != c.instances || steps > left)) continue;
+      left -= std::min(left, steps);
       run.start(parts, c.one_to_one ? std::optional(static_cast<Index>(i)) : std::nullopt);
       if (run.finished()) continue;
       run.explain(out);

@@ -4,10 +4,12 @@
 // A stage fires as the machine's does: when every port can be served, all at once. Firing order does not change what a
 // stage sees (each buffer has one producer, and consumers do not choose), so one order decides for all.
 //
-// work     The instances of a cluster (clusters.h) whose hand-offs are one to one run apart, so that a program of
-//          thousands of sites is many small runs. Within `most_firings` all of them run a whole trip. Where that is
-//          more, only the first and the last instance run, and of a trip only the part that repeats. A single run that
-//          still takes more than `most_firings` is not started: `undecided`.
+// work     A step is a firing or a page pushed. The instances of a cluster (clusters.h) whose hand-offs are one to one
+// run
+//          apart, so that a program of thousands of sites is many small runs. Within `most_steps` all of them run a
+//          whole trip. Where that is more, only the first and the last instance run, and of a trip only the part that
+//          repeats. A run that still takes more than `most_steps`, or than is left of four times that for all, is not
+//          started: `undecided`.
 // omits    the coupling of instances by a Load's multicast sets, whose members behave alike; engines, which serialise
 // but
 //          never hold a stage that could run.
@@ -23,7 +25,7 @@
 
 namespace rdusim {
 
-inline constexpr std::uint64_t most_untimed_firings = 1'000'000;
+inline constexpr std::uint64_t most_untimed_steps = 2'000'000;
 
 // `stage` waits for `on`: for a page of `buffer`, or for room in it.
 struct UntimedWait {
@@ -51,12 +53,12 @@ struct UntimedRun {
       starved;              // else: a chain of waits that ends with a stage that has finished; empty where none
   std::uint64_t stuck = 0;  // stage instances that did not finish
   std::optional<StageId> undecided;  // a stage of a run that was not started
-  std::uint64_t undecided_firings = 0;
+  std::uint64_t undecided_steps = 0;
   std::vector<SumFault> sums;  // the first fault of each kind of each stage, by stage; only where nothing is stuck
 };
 
 // Requires a program whose structure is sound: the verifier's rules on references, sizes, rates, ports, maps and ends.
 UntimedRun run_untimed(const SpatialProgram& program, std::uint32_t native_tile,
-                       std::uint64_t most_firings = most_untimed_firings);
+                       std::uint64_t most_steps = most_untimed_steps);
 
 }  // namespace rdusim

@@ -159,8 +159,8 @@ void check_flow(const Subject& s, Diagnostics& out) {
   const UntimedRun run = run_untimed(p, p.header.native_tile);
   if (run.undecided)
     out.error(Code::RDU3039, s.where,
-              "whether '{}' and what it hands pages to can finish takes {} firings to decide, and {} is the limit",
-              p.stage(*run.undecided).name, run.undecided_firings, most_untimed_firings)
+              "whether '{}' and what it hands pages to can finish takes {} steps to decide, and {} is the limit",
+              p.stage(*run.undecided).name, run.undecided_steps, most_untimed_steps)
         .suggest("use larger pages");
   if (!run.cycle.empty()) {
     Diagnostic& d = out.error(Code::RDU3039, s.where,
