@@ -67,8 +67,7 @@ void Chip::apply(const Event& e) {
       apply_read_done(e.unit);
       break;
     case engine_free:
-      c_.engines[e.unit].wake = false;
-      touch_engine(e.unit);
+      touch_engine(c_.engines[e.unit]);
       break;
     case completed:
       apply_completed(e.unit);
@@ -206,9 +205,17 @@ void Chip::touch_receive(std::uint32_t receive) {
   work_.push_back({work_receive, receive, 0});
 }
 
-void Chip::touch_engine(std::uint32_t engine) {
-  const EngineState& e = c_.engines[engine];
-  for (std::uint32_t i = 0; i < e.count; ++i) touch_stage(c_.engine_stages[e.first + i]);
+// Whoever could have started but for the engine tries again.
+void Chip::touch_engine(EngineState& e) {
+  e.wake = false;
+  std::uint32_t next = e.first_waiting;
+  e.first_waiting = 0;
+  while (next != 0) {
+    StageState& s = c_.stages[next - 1];
+    touch_stage(next - 1);
+    next = s.next_waiting;
+    s.waits_for_engine = false;
+  }
 }
 
 void Chip::apply_read_done(std::uint32_t stage) {
@@ -221,8 +228,8 @@ void Chip::apply_read_done(std::uint32_t stage) {
     const std::uint32_t pages = sp.ports[p].pop.at(f);
     if (port.bound && pages != 0) pop(port.consumer, c_.buffers[port.buffer], pages);
   }
-  c_.engines[s.engine].wake = false;
-  touch_engine(s.engine);
+  touch_stage(stage);
+  touch_engine(c_.engines[s.engine]);
 }
 
 void Chip::pop(std::uint32_t consumer, BufferState& b, std::uint32_t pages) {
@@ -306,8 +313,7 @@ void Chip::apply_completed(std::uint32_t stage) {
   }
   const std::uint64_t f = s.completed++;
   if (s.form == StageForm::load) {
-    const PageRegion r = page_region(sp.load->pattern, *sp.tensor, laws_.native_tile, s.instance, f % sp.firings);
-    tell(PageLoaded{now_, at(s), f, sp.tensor->id, tag_of(sp, r, f)});
+    if (const PageHeader* page = loaded_page(s, f)) tell(PageLoaded{now_, at(s), f, sp.tensor->id, page->tag});
   } else if (s.form == StageForm::store) {
     StoreState& store = c_.stores[s.detail];
     const PageHeader& h = store.under_way[store.left++ % store.under_way.size()];
@@ -689,18 +695,25 @@ std::optional<StallCause> Chip::blocked(const StageState& s) const {
   return std::nullopt;
 }
 
-// An event will tell when the engine is free.
-void Chip::wake_engine(EngineState& e, std::uint32_t engine) {
+// The stage could start but for its engine: it tries again when an event tells that the engine is free.
+void Chip::wait_for_engine(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  EngineState& e = c_.engines[s.engine];
+  if (!s.waits_for_engine) {
+    s.waits_for_engine = true;
+    s.next_waiting = e.first_waiting;
+    e.first_waiting = stage + 1;
+  }
   if (e.wake) return;
   e.wake = true;
-  put(e.free_at, engine_free, engine);
+  put(e.free_at, engine_free, s.engine);
 }
 
-bool Chip::engine_taken(StageState& s) {
-  EngineState& e = c_.engines[s.engine];
-  if (e.free_at <= now_) return false;
+bool Chip::engine_taken(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  if (c_.engines[s.engine].free_at <= now_) return false;
   s.cause = StallCause::engine;
-  wake_engine(e, s.engine);
+  wait_for_engine(stage);
   return true;
 }
 
@@ -717,8 +730,8 @@ void Chip::grant_stage(std::uint32_t stage) {
     case StageForm::load: {
       LoadState& load = c_.loads[s.detail];
       for (std::uint32_t i = 0; i < load.members; ++i) {
-        StageState& member = c_.stages[c_.load_members[load.first_member + i]];
-        if (const auto cause = blocked(member)) {
+        const std::uint32_t member = c_.load_members[load.first_member + i];
+        if (const auto cause = blocked(c_.stages[member])) {
           s.cause = *cause;
           return;
         }
@@ -735,7 +748,7 @@ void Chip::grant_stage(std::uint32_t stage) {
         s.cause = StallCause::input_starvation;
         return;
       }
-      if (!engine_taken(s)) start_receive(stage);
+      if (!engine_taken(stage)) start_receive(stage);
       break;
     case StageForm::none:
       break;
@@ -744,7 +757,7 @@ void Chip::grant_stage(std::uint32_t stage) {
         s.cause = *cause;
         return;
       }
-      if (engine_taken(s)) return;
+      if (engine_taken(stage)) return;
       if (s.form == StageForm::store) start_store(stage);
       if (s.form == StageForm::matmul) start_matmul(stage);
       if (s.form == StageForm::generic) start_generic(stage);
@@ -791,6 +804,27 @@ PageTag Chip::tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t fir
   return tag;
 }
 
+// Where a page lies in memory: tensors lie there page after page, as the streams that read and write them take them.
+Bytes Chip::address_of(const StageSpec& sp, const PageRegion& r) const {
+  const Bytes size = bytes_of(sp.tensor->dtype);
+  const Bytes pitch = static_cast<Bytes>(std::max<std::int64_t>(sp.tensor->shape.back(), 1)) * size;
+  return sp.tensor_address + r.row * pitch + r.col * r.rows * size;
+}
+
+// The page that firing `firing` of a load brings, while it is under way; nothing where it pushes none.
+const PageHeader* Chip::loaded_page(const StageState& s, std::uint64_t firing) const {
+  const StageSpec& sp = spec(s);
+  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
+    const PortState& port = c_.ports[s.first_port + p];
+    if (sp.ports[p].direction != Direction::output || !port.bound) continue;
+    const std::uint64_t each = sp.ports[p].push.at(firing);
+    if (each == 0) continue;
+    const BufferState& b = c_.buffers[port.buffer];
+    return &c_.headers[b.staged_headers + (b.initial + firing * each) % b.slots];
+  }
+  return nullptr;
+}
+
 void Chip::start_load(std::uint32_t actor) {
   StageState& leader = c_.stages[actor];
   const StageSpec& sp = spec(leader);
@@ -801,7 +835,8 @@ void Chip::start_load(std::uint32_t actor) {
     leader.cause = StallCause::memory;
     return;
   }
-  const std::uint64_t bytes = r.elements() * bytes_of(sp.tensor->dtype);
+  const std::uint64_t size = bytes_of(sp.tensor->dtype);
+  const std::uint64_t bytes = r.elements() * size;
   const Cycles busy = std::max<Cycles>(laws_.load_rate.span(bytes).ceil(), 1);
   const StallCause cause = leader.cause;
   for (std::uint32_t i = 0; i < load.members; ++i) {
@@ -817,6 +852,7 @@ void Chip::start_load(std::uint32_t actor) {
         PageHeader& h = staged_header(b, page);
         h.tag = tag_of(sp, r, f);
         h.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, b.slot_bytes));
+        h.address = address_of(sp, r);
         if (laws_.values && bytes <= b.slot_bytes) {
           const auto& image = images_[sp.tensor->id.value];
           copy_from_image(r, *sp.tensor, image.data(), image.size(), staged_slot(b, page));
@@ -855,7 +891,7 @@ void Chip::start_load(std::uint32_t actor) {
         return;
       }
     // All members' engines are free at the same time; one of them is enough to tell.
-    wake_engine(c_.engines[leader.engine], leader.engine);
+    wait_for_engine(actor);
   }
 }
 
@@ -888,17 +924,14 @@ void Chip::issue_load(std::uint32_t stage) {
   StageState& s = c_.stages[stage];
   const StageSpec& sp = spec(s);
   LoadState& load = c_.loads[s.detail];
-  const std::uint64_t f = load.issued++;
-  const PageRegion r = page_region(sp.load->pattern, *sp.tensor, laws_.native_tile, s.instance, f % sp.firings);
-  const std::uint64_t size = bytes_of(sp.tensor->dtype);
-  const Bytes bytes = r.elements() * size;
-  const Bytes pitch = static_cast<Bytes>(std::max<std::int64_t>(sp.tensor->shape.back(), 1)) * size;
-  const Bytes address = sp.tensor_address + r.row * pitch + r.col * r.rows * size;
+  const PageHeader* page = loaded_page(s, load.issued++);
+  if (page == nullptr) return;
+  const Bytes bytes = page->bytes;
   const Slot door = c_.agcus[load.agcu].unit.load(laws_.agcu, now_, bytes);
   Memory& memory = c_.memories[load.memory];
   const auto space = static_cast<std::uint8_t>(sp.tensor->space);
   const Cycle read =
-      memory.access(now_, address, bytes, false, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
+      memory.access(now_, page->address, bytes, false, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
         tell(MemoryUsed{now_, c_.chip, space, channel, begin, end, part, false});
       });
   const Cycle last = std::max(read, door.end + memory.latency()) + laws_.agcu.latency;
@@ -914,8 +947,9 @@ void Chip::grant_transit(std::uint32_t stage) {
   const std::uint64_t f = s.transited++;
   if (s.form == StageForm::load) {
     LoadState& load = c_.loads[s.detail];
-    const PageRegion r = page_region(sp.load->pattern, *sp.tensor, laws_.native_tile, s.instance, f % sp.firings);
-    const Bytes bytes = r.elements() * bytes_of(sp.tensor->dtype);
+    const PageHeader* page = loaded_page(s, f);
+    if (page == nullptr) return;
+    const Bytes bytes = page->bytes;
     const Cycle last = now_ + laws_.agcu.port.span(bytes).ceil();
     c_.network.send(load.route, now_, last, bytes);
     const Cycles writing = laws_.pmu.write.span(bytes).ceil();
@@ -985,6 +1019,7 @@ void Chip::start_store(std::uint32_t stage) {
     kept.tag.provenance = page.tag.provenance;
   }
   kept.bytes = static_cast<std::uint32_t>(range.size() * size);
+  kept.address = address_of(sp, r) + range.begin * size;
   if (page.values != nullptr) {
     auto& image = images_[sp.tensor->id.value];
     copy_to_image(r, *sp.tensor, image.data(), image.size(), page.values, range.begin,
@@ -1019,17 +1054,10 @@ void Chip::grant_write(std::uint32_t stage) {
   const StageSpec& sp = spec(s);
   StoreState& store = c_.stores[s.detail];
   const std::uint64_t f = store.written++;
-  const std::uint64_t phases = std::max<std::uint64_t>(sp.store->chunks.size(), 1);
-  const PageRegion r =
-      page_region(sp.store->pattern, *sp.tensor, laws_.native_tile, s.instance, f % sp.firings / phases);
   const PageHeader& page = store.under_way[f % store.under_way.size()];
-  const std::uint64_t size = bytes_of(sp.tensor->dtype);
-  const Bytes pitch = static_cast<Bytes>(std::max<std::int64_t>(sp.tensor->shape.back(), 1)) * size;
-  const Bytes first = chunk_range(r.elements(), page.tag.chunk, std::max(page.tag.chunks, 1u)).begin * size;
-  const Bytes address = sp.tensor_address + r.row * pitch + r.col * r.rows * size + first;
   const auto space = static_cast<std::uint8_t>(sp.tensor->space);
   const Cycle done = c_.memories[store.memory].access(
-      now_, address, page.bytes, true, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
+      now_, page.address, page.bytes, true, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
         tell(MemoryUsed{now_, c_.chip, space, channel, begin, end, part, true});
       });
   s.last_complete = std::max({s.last_complete, done, now_ + 1});
@@ -1074,7 +1102,7 @@ void Chip::start_receive(std::uint32_t stage) {
   put(s.last_complete, completed, stage);
   started(s, busy);
   s.cause = StallCause::input_starvation;
-  if (s.next < s.total && can_land(s)) wake_engine(c_.engines[s.engine], s.engine);
+  if (s.next < s.total && can_land(s)) wait_for_engine(stage);
 }
 
 // ---- how it ended

@@ -125,7 +125,7 @@ class Chip {
   void touch_stage(std::uint32_t stage);
   void touch_sender(std::uint32_t sender);
   void touch_receive(std::uint32_t receive);
-  void touch_engine(std::uint32_t engine);
+  void touch_engine(EngineState& e);
 
   // phase 2
   void commit();
@@ -141,8 +141,8 @@ class Chip {
 
   std::optional<StallCause> blocked(const StageState& s) const;
   bool can_land(const StageState& s) const;
-  void wake_engine(EngineState& e, std::uint32_t engine);
-  bool engine_taken(StageState& s);
+  void wait_for_engine(std::uint32_t stage);
+  bool engine_taken(std::uint32_t stage);
   void reserve(StageState& s, std::uint64_t firing);
   void started(StageState& s, Cycles busy);
   void claim(StageState& s, std::uint64_t firing);
@@ -171,6 +171,8 @@ class Chip {
     PageTag tag;
   };
   PageTag tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t firing) const;
+  Bytes address_of(const StageSpec& sp, const PageRegion& r) const;
+  const PageHeader* loaded_page(const StageState& s, std::uint64_t firing) const;
   View view(const StageState& s, std::uint32_t port, std::uint64_t firing) const;
   void write_outputs(StageState& s, std::uint64_t firing, const PageTag& tag, std::uint64_t elements,
                      const std::byte* values, DType from);

@@ -34,49 +34,51 @@ class Phases {
  public:
   Phases() = default;
   explicit Phases(const Cyclic<T>& c) {
-    value_.clear();
-    end_.clear();
+    auto table = std::make_unique<Table>();
     for (const auto& run : c) {
-      length_ += run.repeat;
+      table->length += run.repeat;
       if (run.repeat == 0) continue;
-      if (!value_.empty() && value_.back() == run.value) {
-        end_.back() = length_;
+      if (!table->value.empty() && table->value.back() == run.value) {
+        table->end.back() = table->length;
       } else {
-        value_.push_back(run.value);
-        end_.push_back(length_);
+        table->value.push_back(run.value);
+        table->end.push_back(table->length);
       }
     }
-    if (value_.empty()) value_.push_back(T{}), end_.push_back(1), length_ = 1;
+    if (!table->value.empty()) constant_ = table->value.front();
+    if (table->value.size() > 1) table_ = std::move(table);
   }
   const T& at(std::uint64_t firing) const {
-    if (value_.size() == 1) return value_[0];
-    firing %= length_;
+    if (!table_) return constant_;
+    const Table& t = *table_;
+    firing %= t.length;
     std::size_t i = 0;
-    while (firing >= end_[i]) ++i;
-    return value_[i];
+    while (firing >= t.end[i]) ++i;
+    return t.value[i];
   }
-  bool constant() const { return value_.size() == 1; }
-  // Sum of the values of firings [0, firings), for numbers; saturates.
-  std::uint64_t total(std::uint64_t firings) const;
+  // Sum of the values of firings [0, firings), for numbers.
+  std::uint64_t total(std::uint64_t firings) const {
+    if (!table_) return std::uint64_t{constant_} * firings;
+    const Table& t = *table_;
+    std::uint64_t cycle = 0, part = 0, begin = 0;
+    const std::uint64_t rest = firings % t.length;
+    for (std::size_t i = 0; i < t.value.size(); ++i) {
+      cycle += (t.end[i] - begin) * std::uint64_t{t.value[i]};
+      if (begin < rest) part += (std::min(t.end[i], rest) - begin) * std::uint64_t{t.value[i]};
+      begin = t.end[i];
+    }
+    return firings / t.length * cycle + part;
+  }
 
  private:
-  std::vector<std::uint64_t> end_{1};
-  std::vector<T> value_{T{}};
-  std::uint64_t length_ = 0;
+  struct Table {
+    std::vector<std::uint64_t> end;  // one past the last phase of each run
+    std::vector<T> value;
+    std::uint64_t length = 0;
+  };
+  T constant_{};
+  std::unique_ptr<const Table> table_;
 };
-
-template <class T>
-std::uint64_t Phases<T>::total(std::uint64_t firings) const {
-  if (value_.size() == 1) return std::uint64_t{value_[0]} * firings;
-  std::uint64_t cycle = 0, part = 0, begin = 0;
-  const std::uint64_t rest = firings % length_;
-  for (std::size_t i = 0; i < value_.size(); ++i) {
-    cycle += (end_[i] - begin) * std::uint64_t{value_[i]};
-    if (begin < rest) part += (std::min(end_[i], rest) - begin) * std::uint64_t{value_[i]};
-    begin = end_[i];
-  }
-  return firings / length_ * cycle + part;
-}
 
 struct PortSpec {
   Direction direction = Direction::input;
@@ -114,6 +116,7 @@ struct StageSpec {
 struct PageHeader {
   PageTag tag;
   std::uint32_t bytes = 0;
+  Bytes address = 0;  // in memory, of a page that a load brought or a store takes
 };
 
 struct StageState {
@@ -130,12 +133,14 @@ struct StageState {
   std::uint32_t first_port = 0;
   std::uint32_t engine = 0;
   std::uint32_t pmu = 0;
-  std::uint32_t detail = 0;  // index into the array of its form
-  std::uint32_t actor = 0;   // itself, or the first member of its multicast set, which fires for all
+  std::uint32_t detail = 0;        // index into the array of its form
+  std::uint32_t next_waiting = 0;  // for the engine: stage + 1
+  std::uint32_t actor = 0;         // itself, or the first member of its multicast set, which fires for all
   StageForm form = StageForm::none;
   StallCause cause = StallCause::input_starvation;
   bool active = false;  // its section runs
   bool touched = false;
+  bool waits_for_engine = false;  // is in its list
   bool faulty = false;
 };
 
@@ -176,8 +181,8 @@ struct ConsumerState {
 
 struct EngineState {
   Cycle free_at = 0;
-  std::uint32_t first = 0, count = 0;  // its stages, in engine_stages
-  bool wake = false;                   // an event will tell when it is free
+  std::uint32_t first_waiting = 0;  // stage + 1, in a list: stages that could start but for the engine
+  bool wake = false;                // an event will tell when it is free
 };
 
 struct LoadState {
@@ -351,7 +356,6 @@ struct ChipState {
   std::vector<BufferState> buffers;
   std::vector<ConsumerState> consumers;
   std::vector<EngineState> engines;
-  std::vector<std::uint32_t> engine_stages;
   std::vector<PageHeader> headers;
   std::vector<LoadState> loads;
   std::vector<std::uint32_t> load_members;

@@ -61,7 +61,6 @@ class Elaborator {
   struct ChipScratch {
     std::unordered_map<std::uint64_t, std::uint32_t> engines, pmus;
     std::unordered_map<std::uint32_t, std::uint32_t> agcus, links;
-    std::vector<std::vector<std::uint32_t>> engine_lists;
     std::optional<Network::Builder> network;
   };
 
@@ -93,9 +92,8 @@ class Elaborator {
   std::uint32_t engine(std::uint32_t id, Position at, const Engine& e) {
     const std::uint64_t which = e.kind == StageRole::compute ? 0 : std::uint64_t{1} + std::min(e.index, 0xfffeu);
     const std::uint64_t key = (std::uint64_t{at.y & 0xffffffu} << 40) | (std::uint64_t{at.x & 0xffffffu} << 16) | which;
-    const auto [it, fresh] =
-        scratch_[id].engines.emplace(key, static_cast<std::uint32_t>(scratch_[id].engine_lists.size()));
-    if (fresh) scratch_[id].engine_lists.emplace_back();
+    const auto [it, fresh] = scratch_[id].engines.emplace(key, static_cast<std::uint32_t>(chip(id).engines.size()));
+    if (fresh) chip(id).engines.emplace_back();
     return it->second;
   }
   AgcuId agcu_of(const Group& g, std::uint32_t instance) const {
@@ -319,7 +317,6 @@ class Elaborator {
         state.engine = engine(id, g.sites[i].at, s.engine);
         state.pmu = pmu(id, g.sites[i].at);
         state.actor = static_cast<std::uint32_t>(c.stages.size());
-        scratch_[id].engine_lists[state.engine].push_back(state.actor);
         c.section_stages[s.section.value].push_back(state.actor);
         for (const PortSpec& ps : d.ports) {
           PortState port;
@@ -335,17 +332,6 @@ class Elaborator {
         c.stages.push_back(state);
       }
       if (d.form == StageForm::load) make_multicast_sets(c, id, n, s, d, g);
-    }
-    for (std::uint32_t id = 0; id < out_.chips.size(); ++id) {
-      if (!out_.chips[id].used) continue;
-      ChipState& c = out_.chips[id];
-      for (const auto& list : scratch_[id].engine_lists) {
-        EngineState e;
-        e.first = static_cast<std::uint32_t>(c.engine_stages.size());
-        e.count = static_cast<std::uint32_t>(list.size());
-        c.engine_stages.insert(c.engine_stages.end(), list.begin(), list.end());
-        c.engines.push_back(e);
-      }
     }
   }
 
