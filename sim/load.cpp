@@ -42,14 +42,20 @@ namespace {
 // Every chip link that the program names must be the same hop on the other machine.
 void check_links(const SpatialProgram& p, const Target& was, const Target& now, const std::string& where,
                  Diagnostics& d) {
-  const auto check = [&](LinkId id) {
-    if (id.value >= was.links.size()) return;
+  std::size_t missing = 0;
+  std::optional<LinkId> first;
+  for (LinkId id : p.links) {
+    if (id.value >= was.links.size()) continue;
     const ChipLinkParameters& a = was.links[id.value];
-    if (id.value < now.links.size() && now.links[id.value].from == a.from && now.links[id.value].to == a.to) return;
-    d.error(Code::RDU5009, where, "link {} from chip{} to chip{} does not exist on '{}'", id.value, a.from.value,
-            a.to.value, now.name);
-  };
-  for (LinkId id : p.links) check(id);
+    if (id.value < now.links.size() && now.links[id.value].from == a.from && now.links[id.value].to == a.to) continue;
+    ++missing;
+    if (!first) first = id;
+  }
+  if (!first) return;
+  const ChipLinkParameters& a = was.links[first->value];
+  d.error(Code::RDU5009, where,
+          "{} of the {} links that the program uses do not exist on '{}'; the first is link {} from chip{} to chip{}",
+          missing, p.links.size(), now.name, first->value, a.from.value, a.to.value);
 }
 
 // The rules that the certificate's obligations say again: breaking one makes a program wrong, not meaningless.

@@ -89,7 +89,8 @@ Result<std::vector<OperandSource>> operand_sources(const SpatialProgram& program
       }
       Diagnostic& e = it == sources.end() ? d.error(Code::RDU6003, where, "the program has no tensor '{}'", name)
                                           : d.error(Code::RDU6003, where, "'{}' is written by the program", name);
-      if (const auto near = nearest(name, names); !near.empty()) e.suggest("did you mean '{}'?", near);
+      if (const auto near = nearest(name, names); it == sources.end() && !near.empty())
+        e.suggest("did you mean '{}'?", near);
       e.suggest("it can set {}", fmt::join(names, ", "));
       continue;
     }
