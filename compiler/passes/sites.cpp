@@ -67,11 +67,12 @@ Group SiteAllocator::block(std::size_t rows, std::size_t columns) {
     ++served[best.value];
     group.agcus[i] = best;
   };
-  const auto reads = [&](std::size_t i) { return i < columns || i % columns == 0; };
-  for (std::size_t i = 0; i < group.sites.size(); ++i)
-    if (reads(i)) assign(i);
-  for (std::size_t i = 0; i < group.sites.size(); ++i)
-    if (!reads(i)) assign(i);
+  // A row's tree is cheapest from an AGCU of its own mesh row (routes go along x first), so rows choose first; a
+  // column's tree runs through all rows, wherever it starts.
+  for (std::size_t i = 0; i < group.sites.size(); i += columns) assign(i);
+  for (std::size_t i = 1; i < columns; ++i) assign(i);
+  for (std::size_t i = columns; i < group.sites.size(); ++i)
+    if (i % columns != 0) assign(i);
   return group;
 }
 

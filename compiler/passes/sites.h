@@ -17,8 +17,8 @@ class SiteAllocator {
   Group near_agcus(std::size_t count);
 
   // rows * columns sites in row-major order over the mesh, instance (i, j) at i * columns + j: for instances that share
-  // operands by rows and columns, so that a multicast's tree stays on few links. The instances that read for a row or a
-  // column (first of it) are spread evenly over the AGCUs, then the others. Requires free() >= rows * columns.
+  // operands by rows and columns, so that a multicast's tree stays on few links. The instances that read for a row (the
+  // first of it) take near AGCUs, then those that read for a column, then the others, all spread evenly. Requires free() >= rows * columns.
   Group block(std::size_t rows, std::size_t columns);
 
   std::size_t free() const { return free_; }

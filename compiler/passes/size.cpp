@@ -1,5 +1,8 @@
-// A buffer of an operand is deep enough to cover the journey of a page: while one page is computed on, those on their
-// way arrive. Depth 2 is the double buffer that everything else gets.
+// Depth 2 is the double buffer that every hand-off gets. A buffer of an operand is deeper where its pages take longer
+// to come than one is computed on: it covers the journey of a page, and, where results are stored while the next are
+// computed, the burst of all sites' stores, behind which loads queue in memory. It grows as far as the site has room.
+// Where a section's double buffers alone would not fit a site, its landing buffers, of which a collective has many,
+// make do with one page each.
 #include <algorithm>
 #include <map>
 
@@ -60,9 +63,42 @@ void thin_landings(SpatialProgram& p, const std::vector<bool>& sized_here, const
   }
 }
 
-// Bytes that `b` may grow to at one of its sites: an equal share of what the PMU has beside the buffers' least needs.
-Bytes room_for(const Buffer& b, const Target& t) {
-  return std::max<Bytes>(2 * b.page_bytes, t.pmu.capacity_bytes / 8);
+// Cycles that memory is busy with one page stored from each site of a section's stores.
+Cycles store_burst(const SpatialProgram& p, SectionId section, const Target& t) {
+  Bytes bytes = 0;
+  for (const Stage& s : p.stages)
+    if (s.section == section && std::holds_alternative<Store>(s.kind) && p.chip_of(s) == p.chip_of(p.stages.front()))
+      bytes += p.buffer(s.ports.front().buffer).page_bytes * p.sites_of(s).sites.size();
+  return ceil_div(bytes, t.hbm.sustainable_bytes_per_cycle());
+}
+
+// Deepens the operand buffers of one matmul, both alike.
+void deepen_operands(SpatialProgram& p, const Stage& matmul, const std::vector<bool>& sized_here, const Costs& costs,
+                     const SiteBytes& held, const Target& t) {
+  const auto& body = std::get<MatmulTiles>(matmul.kind);
+  Bytes page_bytes = 0;
+  std::uint64_t wanted = double_buffer;
+  for (std::size_t port = 0; port < 2; ++port) {
+    const Buffer& b = p.buffer(matmul.ports[port].buffer);
+    if (!sized_here[b.id.value]) return;
+    page_bytes += b.page_bytes;
+    const auto load = std::find_if(p.stages.begin(), p.stages.end(), [&](const Stage& s) {
+      return std::holds_alternative<Load>(s.kind) && s.ports.front().buffer == b.id;
+    });
+    if (load == p.stages.end()) return;
+    const StageCost& fetch = costs.stages[load->id.value];
+    const Cycles interval = std::max<Cycles>(
+        {costs.stages[matmul.id.value].initiation_interval_cycles, fetch.initiation_interval_cycles, 1});
+    const bool more_rounds = matmul.firings > body.k_pages;
+    const Cycles away = fetch.latency_cycles + (more_rounds ? store_burst(p, matmul.section, t) : 0);
+    wanted = std::max(wanted, std::min(1 + ceil_div(away, interval), matmul.firings));
+  }
+  // An eighth of the PMU stays free: the schedule may want it, and nothing is gained by the last page.
+  const Bytes usable = t.pmu.capacity_bytes - t.pmu.capacity_bytes / 8;
+  const Bytes used = held.most(matmul.group);
+  const std::uint64_t room = used < usable && page_bytes > 0 ? (usable - used) / page_bytes : 0;
+  const std::uint64_t depth = std::min({wanted, double_buffer + room, most_depth});
+  for (std::size_t port = 0; port < 2; ++port) p.buffers[matmul.ports[port].buffer.value].depth_pages = depth;
 }
 
 }  // namespace
@@ -71,36 +107,29 @@ Result<SpatialProgram> size(SpatialProgram program, const Target& target) {
   if (std::none_of(program.buffers.begin(), program.buffers.end(), [](const Buffer& b) { return b.depth_pages == 0; }))
     return program;
   const Costs costs = estimate(program, target);
-  std::vector<const Stage*> loaded_by(program.buffers.size(), nullptr);
-  std::vector<const Stage*> read_by(program.buffers.size(), nullptr);
-  for (const Stage& s : program.stages)
-    for (const Port& port : s.ports) {
-      if (port.direction == Direction::output && std::holds_alternative<Load>(s.kind))
-        loaded_by[port.buffer.value] = &s;
-      if (port.direction == Direction::input) read_by[port.buffer.value] = &s;
-    }
   std::vector<bool> sized_here(program.buffers.size(), false);
   for (Buffer& b : program.buffers) {
     if (b.depth_pages != 0) continue;
-    sized_here[b.id.value] = true;
     b.depth_pages = double_buffer;
-    const Stage* load = loaded_by[b.id.value];
-    const Stage* reader = read_by[b.id.value];
-    if (!load || !reader) continue;
-    if (const SchedulePin* pin = pin_of(program, b); pin && pin->depth) {
+    sized_here[b.id.value] = true;
+  }
+  for (const Stage& s : program.stages) {
+    if (!std::holds_alternative<MatmulTiles>(s.kind)) continue;
+    for (std::size_t port = 0; port < 2; ++port) {
+      Buffer& b = program.buffers[s.ports[port].buffer.value];
+      const SchedulePin* pin = pin_of(program, b);
+      if (!sized_here[b.id.value] || !pin || !pin->depth) continue;
       b.depth_pages = *pin->depth;
-      continue;
+      sized_here[b.id.value] = false;
     }
-    const StageCost& read = costs.stages[reader->id.value];
-    const StageCost& fetch = costs.stages[load->id.value];
-    const Cycles interval = std::max<Cycles>({read.initiation_interval_cycles, fetch.initiation_interval_cycles, 1});
-    const std::uint64_t wanted = 1 + ceil_div(fetch.latency_cycles, interval);
-    const std::uint64_t fits =
-        std::max<std::uint64_t>(double_buffer, room_for(b, target) / std::max<Bytes>(1, b.page_bytes));
-    b.depth_pages = std::min(
-        {std::max(double_buffer, wanted), fits, most_depth, std::max<std::uint64_t>(double_buffer, load->firings)});
   }
   thin_landings(program, sized_here, target);
+  for (const Section& section : program.sections) {
+    const SiteBytes held(program, section.id);
+    for (const Stage& s : program.stages)
+      if (s.section == section.id && std::holds_alternative<MatmulTiles>(s.kind))
+        deepen_operands(program, s, sized_here, costs, held, target);
+  }
   return program;
 }
 
