@@ -28,20 +28,38 @@ class Search {
   }
 
  private:
-  static constexpr std::uint64_t most_steps = 200'000;
+  static constexpr std::uint64_t most_steps = 20'000;
 
   void take(std::uint32_t chip) {
     taken_[chip] = true;
     order_.push_back(ChipId(chip));
   }
 
+  // Whether every chip that is left can be reached over others that are, and one of them leads back to the first: a
+  // branch that fails this has cut off its way home, and is given up at once.
+  bool can_finish() const {
+    std::vector<bool> reached(next_.size(), false);
+    std::vector<std::uint32_t> from = {order_.back().value};
+    std::size_t count = 0;
+    bool leads_back = false;
+    while (!from.empty()) {
+      const std::uint32_t at = from.back();
+      from.pop_back();
+      for (const std::uint32_t c : next_[at]) {
+        if (taken_[c] || reached[c]) continue;
+        reached[c] = true;
+        leads_back = leads_back || is_last_[c];
+        ++count;
+        from.push_back(c);
+      }
+    }
+    return leads_back && count == next_.size() - order_.size();
+  }
+
   bool extend() {
     if (order_.size() == next_.size()) return is_last_[order_.back().value];
     if (++steps_ > most_steps) return false;
-    // The round has to come back: some chip that leads to the first must be left.
-    bool can_close = false;
-    for (std::uint32_t c = 0; c < next_.size(); ++c) can_close = can_close || (is_last_[c] && !taken_[c]);
-    if (!can_close) return false;
+    if (!can_finish()) return false;
     for (const std::uint32_t chip : next_[order_.back().value]) {
       if (taken_[chip]) continue;
       take(chip);

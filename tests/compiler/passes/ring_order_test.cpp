@@ -62,6 +62,16 @@ TEST_CASE("where there is no round, chips stand in order of ids") {
   CHECK(longest_step(t, ring(t, 5)) == 4);
 }
 
+TEST_CASE("a chain of nodes goes out by all chips but one a node, and comes back by those") {
+  const Target t = target_named("sn50");
+  for (const std::uint32_t n : {16u, 56u, 112u, 256u}) {
+    if (n > t.chips) continue;
+    const auto order = ring(t, n);
+    CHECK(std::set<std::uint32_t>(order.begin(), order.end()).size() == n);
+    CHECK(longest_step(t, order) == 1);
+  }
+}
+
 TEST_CASE("a large machine is answered in bounded time") {
   const Target t = line(256);
   CHECK(ring(t, 256).size() == 256);
