@@ -61,6 +61,13 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
     out.error(Code::RDU4101, p.header.name, "none of the program's {} stages is a matmul", p.stages.size());
     return;
   }
+  std::vector<std::size_t> tensors(p.operators->operands.size(), 0);
+  for (const Tensor& t : p.tensors) ++tensors[t.operand.value];
+  for (const Operand& o : p.operators->operands)
+    if (tensors[o.id.value] != 1)
+      out.error(Code::RDU4116, o.where.empty() ? p.header.name : o.where,
+                "operand '{}' is held in {} tensors; a program that is sharded holds each in one", o.name,
+                tensors[o.id.value]);
   for (const Operator& op : p.operators->operators) {
     const std::string where = place_of(p, op);
     const bool two_ranks = op.in.size() == 2 && std::all_of(op.in.begin(), op.in.end(), [&](OperandId o) {
@@ -95,6 +102,21 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
       out.error(Code::RDU4110, where, "the result '{}' of matmul '{}' is not stored", p.operators->operand(op.out).name,
                 op.name);
   }
+}
+
+// One chip's work, from the operators: what a program that was assembled says of its work may be anything.
+std::vector<Work> whole_work(const OperatorGraph& graph) {
+  std::vector<Work> work;
+  for (const Operator& op : graph.operators) {
+    Work w;
+    w.id = WorkId(work.size());
+    w.op = op.id;
+    w.m = graph.operand(op.in[0]).shape[0];
+    w.k = graph.operand(op.in[0]).shape[1];
+    w.n = graph.operand(op.in[1]).shape[1];
+    work.push_back(w);
+  }
+  return work;
 }
 
 // What chip 0 holds and computes, as a program that lower, tile and place take from there.
@@ -136,8 +158,8 @@ void inherit_engines(SpatialProgram& slice, const SpatialProgram& whole) {
         s.engine = from.engine;
 }
 
-// Tiles by which chip c's part starts further on than chip 0's, in the tensor that the chip holds, along each axis.
-// `part` is the axis along which the operator cuts that operand.
+// Tiles along an axis by which a chip's part of an operand starts further on in the tensor that it holds than chip 0's
+// part does in chip 0's: the part's offset in the whole, less what the tensor's own offset has moved already.
 std::uint64_t tiles_further(const Tensor& first, const Tensor& own, std::uint32_t axis, std::int64_t part_offset,
                             std::uint32_t tile) {
   return static_cast<std::uint64_t>(part_offset - (own.offset[axis] - first.offset[axis])) / tile;
@@ -417,10 +439,12 @@ Result<SpatialProgram> shard(const SpatialProgram& program, const ShardPlan& pla
     return out;
   }
 
-  Result<SpatialProgram> slice = lower_again(first_slice(program, *cuts, target.native_tile), target);
+  SpatialProgram whole = program;
+  whole.work = whole_work(*program.operators);
+  Result<SpatialProgram> slice = lower_again(first_slice(whole, *cuts, target.native_tile), target);
   if (!slice.ok()) return slice;
   inherit_engines(*slice, program);
-  SpatialProgram sharded = spread(*slice, program, *cuts, target.native_tile);
+  SpatialProgram sharded = spread(*slice, whole, *cuts, target.native_tile);
   sharded.header.name += "_tp" + std::to_string(plan.chips);
   sharded.header.plan = plan;
   const std::vector<ChipId> ring = ring_order(target, plan.chips);

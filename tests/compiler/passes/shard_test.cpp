@@ -7,6 +7,7 @@
 
 #include "compiler/ir/access_pattern.h"
 #include "compiler/ir/rates.h"
+#include "compiler/passes/rewrite.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
 using namespace rdusim;
@@ -269,6 +270,69 @@ TEST_CASE("a 32 x 512 by 512 x 32 matmul over two chips carries 8 contraction ti
       if (reader.ports[port].buffer == e.buffer)
         CHECK(count_pages(two, two.stage(e.from), 0, 0)->pushed == count_pages(two, reader, port, 0)->popped);
   }
+}
+
+TEST_CASE("slicing the tensors and leaving the stages at 16 is a program that waits for pages that are never pushed") {
+  const Target t = sn40l();
+  OperatorGraph g = one_matmul(32, 512, 32);
+  SchedulePin pin;
+  pin.op = OperatorId(0);
+  pin.unroll_k = 1;
+  pin.page_k = 16;
+  g.pins.push_back(pin);
+  SpatialProgram edited = placed(g, t);
+  CHECK(!verify(edited, t).has_errors());
+  for (const OperandId operand : {OperandId(0), OperandId(1)}) {
+    Tensor& tensor = edited.tensors[operand.value];
+    const std::size_t axis = operand == OperandId(0) ? 1 : 0;
+    tensor.shape[axis] = 256;
+    tensor.tiles[axis] = 8;
+  }
+  const Diagnostics found = verify(edited, t);
+  INFO(found.to_text());
+  CHECK(found.contains(Code::RDU3008));
+  CHECK(has(found.to_text(), "reserved 0, pushed 0, popped 1"));
+}
+
+TEST_CASE("a sharded program that drops its reduction does not verify") {
+  const Target t = sn40l();
+  SpatialProgram p = sharded(one_matmul(32, 512, 64, DType::int8, DType::int32), over(2), t);
+  Dropped gone(p);
+  for (Stage& s : p.stages) {
+    if (!std::holds_alternative<CollectiveStage>(s.kind)) continue;
+    gone.stages[s.id.value] = true;
+    const BufferId partial = s.ports[0].buffer, result = s.ports[1].buffer;
+    gone.buffers[result.value] = true;
+    StageId store;
+    for (Edge& e : p.edges)
+      if (e.buffer == result) {
+        store = e.to.front();
+        gone.edges[e.id.value] = true;
+      }
+    for (Edge& e : p.edges)
+      if (e.buffer == partial) e.to = {store};
+    p.stages[store.value].ports[0].buffer = partial;
+  }
+  drop(p, gone);
+  for (Stage& s : p.stages) s.collective.reset();
+  for (Edge& e : p.edges) e.collective.reset();
+  p.collectives.clear();
+  const Diagnostics found = verify(p, t);
+  INFO(found.to_text());
+  CHECK(found.contains(Code::RDU3024));
+}
+
+TEST_CASE("what an assembled program says of its work does not matter, what its operators say does") {
+  const Target t = sn40l();
+  SpatialProgram p = placed(one_matmul(32, 512, 64), t);
+  const auto expected = shard(p, over(2), t);
+  p.work.clear();
+  p.placement->work.clear();
+  const auto same = shard(p, over(2), t);
+  REQUIRE(same.ok());
+  CHECK(*same == *expected);
+  p.tensors.push_back(p.tensors.front());
+  CHECK(refusal(shard(p, over(2), t)).code == Code::RDU4116);
 }
 
 TEST_CASE("row-parallel: contraction slices, full-shape partial sums, and a collective before the store") {
