@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -73,7 +74,8 @@ class Chips {
   }
   // An offset, as a multiple of the chip's number where it is one.
   std::string offset(std::int64_t offset, std::int64_t extent, std::int64_t whole) const {
-    if (chips_ > 1 && extent < whole && offset == static_cast<std::int64_t>(own_) * extent)
+    if (chips_ > 1 && extent > 0 && extent < whole && offset % extent == 0 &&
+        offset / extent == static_cast<std::int64_t>(own_))
       return fmt::format("{}*c", extent);
     return std::to_string(offset);
   }
@@ -87,6 +89,7 @@ struct Line {
   std::uint32_t chip = 0;
   std::uint32_t id = 0;
   std::string by_number, by_distance;
+  std::string plain;  // where it is printed alone
 };
 
 // "3", "3..5", "0..45 by 3", "1, 4, 9..11": runs of three or more in even steps are folded.
@@ -114,23 +117,21 @@ std::string fold(const std::vector<Line>& lines, std::uint32_t chips) {
   };
   std::vector<Entry> entries;
   const auto gather = [&](const std::vector<const Line*>& from, std::string Line::*text) {
-    std::map<std::string_view, std::vector<std::size_t>> known;  // text -> entries, rising
-    const std::size_t first = entries.size();
+    struct Same {
+      std::vector<std::size_t> entries;
+      std::map<std::uint32_t, std::size_t> lines_of_chip;
+    };
+    std::map<std::string_view, Same> known;  // by text
     for (const Line* line : from) {
-      auto& same = known[line->*text];
-      // One line of a chip an entry: the next of that chip opens another.
-      const auto open = std::find_if(same.begin(), same.end(), [&](std::size_t e) {
-        return std::none_of(entries[e].lines.begin(), entries[e].lines.end(),
-                            [&](const Line* l) { return l->chip == line->chip; });
-      });
-      if (open != same.end()) {
-        entries[*open].lines.push_back(line);
-      } else {
-        same.push_back(entries.size());
-        entries.push_back({{line}, &(line->*text)});
+      // A chip has one line in an entry: its next one with this text opens another, or joins what another chip opened.
+      Same& same = known[line->*text];
+      const std::size_t nth = same.lines_of_chip[line->chip]++;
+      if (nth == same.entries.size()) {
+        same.entries.push_back(entries.size());
+        entries.push_back({{}, &(line->*text)});
       }
+      entries[same.entries[nth]].lines.push_back(line);
     }
-    return first;
   };
   std::vector<const Line*> all;
   for (const Line& line : lines) all.push_back(&line);
@@ -151,7 +152,7 @@ std::string fold(const std::vector<Line>& lines, std::uint32_t chips) {
       at.push_back(line->chip);
     }
     std::sort(at.begin(), at.end());
-    const std::string body = e.lines.size() == 1 ? e.lines[0]->by_number : *e.text;
+    const std::string& body = e.lines.size() == 1 ? e.lines[0]->plain : *e.text;
     std::string where;
     if (chips > 1) where = "c" + ids_text(at) + " ";
     text += fmt::format("  [{}] {}{}\n", ids_text(ids), where, body);
@@ -465,23 +466,38 @@ class Printer {
   }
 
   std::string work() const {
+    // An axis is cut where an operator's items start at different places along it.
+    struct Cut {
+      const Work* first;
+      bool m = false, n = false, k = false;
+    };
+    std::map<std::uint32_t, Cut> cuts;
+    for (const Work& w : p_.work) {
+      Cut& cut = cuts.try_emplace(w.op.value, Cut{&w}).first->second;
+      cut.m = cut.m || w.offset_m != cut.first->offset_m;
+      cut.n = cut.n || w.offset_n != cut.first->offset_n;
+      cut.k = cut.k || w.offset_k != cut.first->offset_k;
+    }
+    const auto whole = [](std::int64_t extent, bool cut) {
+      return cut && extent < std::numeric_limits<std::int64_t>::max() ? extent + 1 : extent;
+    };
     std::vector<Line> lines;
     for (const Work& w : p_.work) {
-      // A work item's offsets are multiples of its chip's number where it is sharded.
-      std::string text[2];
-      for (const bool relative : {false, true}) {
-        const Chips as(w.chip.value, chips(), relative);
-        text[relative] = fmt::format("{}, {} x {} x {} at ({},{},{})", operator_name(w.op), w.m, w.n, w.k,
-                                     as.offset(w.offset_m, w.m, w.offset_m == 0 ? w.m : w.m + 1),
-                                     as.offset(w.offset_n, w.n, total(w, &Work::n, &Work::offset_n)),
-                                     as.offset(w.offset_k, w.k, total(w, &Work::k, &Work::offset_k)));
+      const Cut& cut = cuts.at(w.op.value);
+      const auto text = [&](const Chips& as) {
+        std::string line =
+            fmt::format("{}, {} x {} x {} at ({},{},{})", operator_name(w.op), w.m, w.n, w.k,
+                        as.offset(w.offset_m, w.m, whole(w.m, cut.m)), as.offset(w.offset_n, w.n, whole(w.n, cut.n)),
+                        as.offset(w.offset_k, w.k, whole(w.k, cut.k)));
         if (w.plan)
-          text[relative] +=
-              fmt::format(", blocks {}x{} pages of {}, {}x{}x{} sites, {}x{} rounds of {} pages", w.plan->block_m,
-                          w.plan->block_n, w.plan->page_k, w.plan->sites_m, w.plan->sites_n, w.plan->sites_k,
-                          w.plan->rounds_m, w.plan->rounds_n, w.plan->k_pages);
-      }
-      lines.push_back({w.chip.value, w.id.value, text[0], text[1]});
+          line += fmt::format(", blocks {}x{} pages of {}, {}x{}x{} sites, {}x{} rounds of {} pages", w.plan->block_m,
+                              w.plan->block_n, w.plan->page_k, w.plan->sites_m, w.plan->sites_n, w.plan->sites_k,
+                              w.plan->rounds_m, w.plan->rounds_n, w.plan->k_pages);
+        return line;
+      };
+      const std::uint32_t chip = w.chip.value;
+      lines.push_back({chip, w.id.value, text(Chips(chip, chips(), false)), text(Chips(chip, chips(), true)),
+                       text(Chips(chip, 1, false))});
     }
     return lines.empty() ? "" : "work (m x n x k)\n" + fold(lines, chips());
   }
@@ -574,7 +590,7 @@ class Printer {
     for (const T& part : list) {
       const std::uint32_t chip = chip_of(part);
       lines.push_back({chip, part.id.value, (this->*one)(part, Chips(chip, chips(), false)),
-                       (this->*one)(part, Chips(chip, chips(), true))});
+                       (this->*one)(part, Chips(chip, chips(), true)), (this->*one)(part, Chips(chip, 1, false))});
     }
     return fmt::format("{}\n{}", title, fold(lines, chips()));
   }
@@ -650,13 +666,6 @@ class Printer {
     }
     return std::nullopt;
   }
-  // More than `w` alone has where other chips' items of the operator lie elsewhere.
-  std::int64_t total(const Work& w, std::int64_t Work::*extent, std::int64_t Work::*offset) const {
-    for (const Work& other : p_.work)
-      if (other.op == w.op && other.*offset != w.*offset) return w.*extent + 1;
-    return w.*extent;
-  }
-
   const SpatialProgram& p_;
   bool placement_ = true, memory_ = true, schedule_ = true;
   std::vector<std::uint32_t> place_on_chip_;  // by stage: its place among its section's stages on its chip, from 1
