@@ -818,6 +818,11 @@ class Reader {
     return T{value.value_or(0)};
   }
 
+  double real(flatbuffers::Optional<double> value) {
+    if (!value) fail("a fill has no value");
+    return value.value_or(0);
+  }
+
   static constexpr std::uint64_t table_bytes = 8;  // an offset to it and its own to its vtable
   static constexpr std::uint64_t list_element_bytes = 12;
 
@@ -896,7 +901,7 @@ Fill get_fill(Reader& r, const Row& row) {
       if (row.fill_as_ZeroFill() != nullptr) return ZeroFill{};
       break;
     case fb::Fill::ConstantFill:
-      if (const auto* f = row.fill_as_ConstantFill()) return ConstantFill{f->value(), f->integer()};
+      if (const auto* f = row.fill_as_ConstantFill()) return ConstantFill{r.real(f->value()), f->integer()};
       break;
     case fb::Fill::PatternFill:
       if (const auto* f = row.fill_as_PatternFill()) return PatternFill{f->modulus(), f->shift()};
@@ -905,7 +910,7 @@ Fill get_fill(Reader& r, const Row& row) {
       if (const auto* f = row.fill_as_ValuesFill()) return ValuesFill{r.numbers(f->integers()), r.numbers(f->floats())};
       break;
     case fb::Fill::RandomFill:
-      if (const auto* f = row.fill_as_RandomFill()) return RandomFill{f->seed(), f->low(), f->high()};
+      if (const auto* f = row.fill_as_RandomFill()) return RandomFill{f->seed(), r.real(f->low()), r.real(f->high())};
       break;
     case fb::Fill::WholeTensorRandomFill:
       if (const auto* f = row.fill_as_WholeTensorRandomFill()) return WholeTensorRandomFill{f->seed()};

@@ -129,9 +129,12 @@ TEST_CASE("any program comes back equal from its JSON, and gives the same bytes"
   REQUIRE(pinned);
   CHECK(rc::check([] {
     const SpatialProgram program = made::random_program(*rc::gen::arbitrary<std::uint64_t>());
-    const auto back = read(to_text(to_json(program), *rc::gen::arbitrary<bool>()));
+    const bool compact = *rc::gen::arbitrary<bool>();
+    const std::string text = to_text(to_json(program), compact);
+    const auto back = read(text);
     RC_ASSERT(back.ok());
     RC_ASSERT(*back == program);
+    RC_ASSERT(to_text(to_json(*back), compact) == text);
     RC_ASSERT(encode(*back) == encode(program));
   }));
 }
