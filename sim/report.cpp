@@ -167,6 +167,7 @@ Json to_json(const Report& r) {
   const double seconds = r.wall_seconds;
   j.set("host", Json()
                     .set("wall_s", seconds)
+                    .set("machine_s", r.machine_seconds)
                     .set("events", r.events)
                     .set("events_per_s", seconds > 0 ? static_cast<double>(r.events) / seconds : 0.0)
                     .set("simulated_cycles_per_s", seconds > 0 ? static_cast<double>(r.cycles) / seconds : 0.0)

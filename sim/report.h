@@ -108,6 +108,7 @@ struct Report {
   std::string bound_by;  // "memory-bound", "compute-bound", "link-bound"; empty where nothing ran
   // host
   double wall_seconds = 0;
+  double machine_seconds = 0;  // of it, in the machine with its listeners
   std::uint64_t events = 0;
   std::uint64_t peak_rss_bytes = 0;
 };

@@ -443,7 +443,9 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   l.provenance.use(machine.provenance());
 
   Watchdog watchdog(options.max_seconds, stop);
+  const auto machine_began = std::chrono::steady_clock::now();
   const MachineOutcome outcome = machine.run();
+  r.machine_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
   watchdog.finish();
   const bool finished = outcome.end == MachineOutcome::End::finished;
 
