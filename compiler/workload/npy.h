@@ -1,9 +1,7 @@
 // NumPy's .npy format, versions 1.0, 2.0 and 3.0, as far as a tensor can be read from it in place.
 //
-//   layout   "\x93NUMPY", major, minor, header length (2 bytes little-endian; 4 from version 2.0 on), a Python
-//   dictionary
-//            literal with the keys descr, fortran_order and shape, padded with spaces and ended by a newline, then the
-//            data
+//   layout   "\x93NUMPY", major, minor, header length (2 bytes little-endian; 4 from version 2.0 on); a Python literal,
+//            a dictionary with the keys descr, fortran_order and shape, padded and ended by a newline; the data
 //   source   NumPy Enhancement Proposal 1, https://numpy.org/neps/nep-0001-npy-format.html, and numpy.lib.format
 //   taken    little-endian, row-major, plain element types (workload-file.md says which `descr` suits which dtype)
 //   refused  everything else, by name: big-endian, Fortran order, structures, Python objects

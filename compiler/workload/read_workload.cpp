@@ -154,6 +154,19 @@ class WorkloadReader {
     }
   }
 
+  // Names that one may have been meant by; none once more faults are found than are shown, for there may be very many.
+  template <class Things, class NameOf>
+  std::vector<std::string_view> candidates(const Things& things, NameOf name_of_thing) const {
+    constexpr std::size_t most = 1000;
+    std::vector<std::string_view> names;
+    if (found_.size() > Diagnostics::limit) return names;
+    for (const auto& thing : things) {
+      if (names.size() == most) break;
+      names.push_back(name_of_thing(thing));
+    }
+    return names;
+  }
+
   // Names the keys that are none of `known`. Gives those that they were likely meant to be: such a key is not missing.
   std::vector<std::string_view> unknown_keys(const toml::table& table, std::string_view what,
                                              std::span<const std::string_view> known) {
@@ -653,12 +666,7 @@ class WorkloadReader {
     if (name == nullptr) return std::nullopt;
     if (const auto found = ids.find(*name); found != ids.end()) return found->second;
     Diagnostic& d = error(Code::RDU1010, position_of(node), "there is no tensor '{}'", *name);
-    constexpr std::size_t most = 1000;  // names looked through for a likely one
-    std::vector<std::string_view> names;
-    for (const Operand& operand : graph_.operands) {
-      if (names.size() < most) names.push_back(operand.name);
-    }
-    suggest_nearest(d, *name, names);
+    suggest_nearest(d, *name, candidates(graph_.operands, [](const Operand& o) { return std::string_view(o.name); }));
     return std::nullopt;
   }
 
@@ -702,10 +710,12 @@ class WorkloadReader {
     if (node == nullptr) return;
     const toml::table* schedule = table_at(*node, "'schedule'");
     if (schedule == nullptr) return;
-    for (const Member& m : members(*schedule)) read_pin(m);
+    std::map<std::string_view, OperatorId> ids;
+    for (const Operator& op : graph_.operators) ids.emplace(op.name, op.id);
+    for (const Member& m : members(*schedule)) read_pin(m, ids);
   }
 
-  void read_pin(const Member& member) {
+  void read_pin(const Member& member, const std::map<std::string_view, OperatorId>& ids) {
     const std::string what = fmt::format("[schedule.{}]", member.name);
     const toml::table* table = table_at(*member.value, what);
     if (table == nullptr) return;
@@ -723,15 +733,11 @@ class WorkloadReader {
     unknown_keys(*table, what, keys);
 
     SchedulePin pin;
-    const auto op = std::find_if(graph_.operators.begin(), graph_.operators.end(),
-                                 [&](const Operator& o) { return o.name == member.name; });
-    if (op != graph_.operators.end()) {
-      pin.op = op->id;
-    } else if (!operator_positions_.contains(std::string(member.name))) {  // else it has an error of its own
-      std::vector<std::string_view> names;
-      for (const auto& [name, at] : operator_positions_) names.push_back(name);
+    if (const auto op = ids.find(member.name); op != ids.end()) {
+      pin.op = op->second;
+    } else if (!operator_positions_.contains(member.name)) {  // else it has an error of its own
       suggest_nearest(error(Code::RDU1026, member.at, "{} pins an operator that there is not", what), member.name,
-                      names);
+                      candidates(operator_positions_, [](const auto& o) { return std::string_view(o.first); }));
     }
     for (const auto& [key, number] : numbers) {
       const toml::node* value = table->get(key);

@@ -159,19 +159,22 @@ TEST_CASE("a result may be narrower than its accumulator, of the same kind") {
     return parse(replaced(with_fill("\"zero\"", operands), "role  = \"output\"",
                           "role  = \"output\"\ndtype = \"" + dtype + "\""));
   };
-  for (const auto& [operands, allowed] : std::vector<std::pair<std::string, std::vector<std::string>>>{
-           {"int8", {"int32", "int8"}},
-           {"int32", {"int32"}},
-           {"int64", {"int64"}},
-           {"fp32", {"fp32", "bf16", "fp8_e4m3", "fp8_e5m2"}},
-           {"bf16", {"fp32", "bf16", "fp8_e4m3", "fp8_e5m2"}},
-           {"fp8_e4m3", {"fp32", "bf16", "fp8_e4m3", "fp8_e5m2"}}}) {
+  struct Results {
+    std::string operands;
+    std::vector<std::string> allowed;
+  };
+  for (const Results& row : std::vector<Results>{{"int8", {"int32", "int8"}},
+                                                 {"int32", {"int32"}},
+                                                 {"int64", {"int64"}},
+                                                 {"fp32", {"fp32", "bf16", "fp8_e4m3", "fp8_e5m2"}},
+                                                 {"bf16", {"fp32", "bf16", "fp8_e4m3", "fp8_e5m2"}},
+                                                 {"fp8_e4m3", {"fp32", "bf16", "fp8_e4m3", "fp8_e5m2"}}}) {
     for (const DType t : all_dtypes) {
       const std::string dtype(name_of(t));
-      const auto graph = result(operands, dtype);
-      CAPTURE(operands);
+      const auto graph = result(row.operands, dtype);
+      CAPTURE(row.operands);
       CAPTURE(dtype);
-      const bool expected = std::find(allowed.begin(), allowed.end(), dtype) != allowed.end();
+      const bool expected = std::find(row.allowed.begin(), row.allowed.end(), dtype) != row.allowed.end();
       CHECK(graph.ok() == expected);
       if (!expected) CHECK(graph.diagnostics().contains(Code::RDU1012));
       if (graph.ok()) CHECK(graph->operands[2].dtype == t);

@@ -51,20 +51,24 @@ TEST_CASE("a file's tensors are found, with their place") {
 }
 
 TEST_CASE("every dtype of rdusim has its name in safetensors") {
-  for (const auto& [name, dtype] : std::vector<std::pair<std::string, DType>>{{"BF16", DType::bf16},
-                                                                              {"F32", DType::fp32},
-                                                                              {"I8", DType::int8},
-                                                                              {"I32", DType::int32},
-                                                                              {"I64", DType::int64},
-                                                                              {"F8_E4M3", DType::fp8_e4m3},
-                                                                              {"F8_E5M2", DType::fp8_e5m2}}) {
-    const int bytes = static_cast<int>(3 * bytes_of(dtype));
-    const auto index = parse("{" + entry("t", name, "[3]", 0, bytes) + "}", static_cast<std::uint64_t>(bytes));
-    CAPTURE(name);
+  struct Name {
+    std::string name;
+    DType dtype;
+  };
+  for (const Name& row : std::vector<Name>{{"BF16", DType::bf16},
+                                           {"F32", DType::fp32},
+                                           {"I8", DType::int8},
+                                           {"I32", DType::int32},
+                                           {"I64", DType::int64},
+                                           {"F8_E4M3", DType::fp8_e4m3},
+                                           {"F8_E5M2", DType::fp8_e5m2}}) {
+    const int bytes = static_cast<int>(3 * bytes_of(row.dtype));
+    const auto index = parse("{" + entry("t", row.name, "[3]", 0, bytes) + "}", static_cast<std::uint64_t>(bytes));
+    CAPTURE(row.name);
     REQUIRE(index.ok());
-    CHECK(safetensors_dtype(name) == dtype);
+    CHECK(safetensors_dtype(row.name) == row.dtype);
     for (const DType asked : all_dtypes) {
-      CHECK(safetensors_data_offset(*index, "t", asked, {3}, "m", "here").ok() == (asked == dtype));
+      CHECK(safetensors_data_offset(*index, "t", asked, {3}, "m", "here").ok() == (asked == row.dtype));
     }
   }
 }
