@@ -274,6 +274,8 @@ std::string summary(const Report& r, bool colour) {
                                              chips == 1 ? "" : fmt::format(", the busiest of {}", chips)));
   }
 
+  // Shares of a run that did not finish would be shares of nothing in particular.
+  if (!r.residual) return out;
   double memory = 0;
   for (const MemoryRow& m : r.memories) memory = std::max(memory, m.utilisation);
   std::string use =

@@ -443,6 +443,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   l.provenance.use(machine.provenance());
 
   Watchdog watchdog(options.max_seconds, stop);
+  Report& r = result.report;
   const auto machine_began = std::chrono::steady_clock::now();
   const MachineOutcome outcome = machine.run();
   r.machine_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
@@ -456,7 +457,6 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   }
   result.diagnostics.append(l.violations.diagnostics());
 
-  Report& r = result.report;
   r.version = version;
   r.program = p.header.name;
   r.program_sha256 = loaded.sha256;
