@@ -150,6 +150,10 @@ Finding counter_range(const Subject& s, std::vector<CounterClaim>& claims) {
         claims.push_back(claim);
         continue;
     }
+    const std::uint32_t built = e.handshake == Handshake::token ? s.t.site.token_bits : s.t.site.semaphore_bits;
+    if (std::max(claim.width_bits, e.counter_bits) > built)
+      fault(refuted("edge {} from '{}' has a counter of {} bits, and the machine's have {}", e.id.value,
+                    s.p.stage(e.from).name, std::max(claim.width_bits, e.counter_bits), built));
     const std::uint64_t most = claim.width_bits >= 64 ? too_many : (std::uint64_t{1} << claim.width_bits) - 1;
     if (claim.greatest > most)
       fault(refuted("edge {} from '{}': a counter reaches {} and its {} bits hold {}", e.id.value,

@@ -1,6 +1,7 @@
 #include "compiler/certificate/subject.h"
 
 #include <algorithm>
+#include <map>
 
 #include "compiler/certificate/finding.h"
 #include "compiler/certificate/pages.h"
@@ -26,17 +27,51 @@ Access access_of(const SpatialProgram& p, const Stage& s) {
   return {};
 }
 
+bool readable(const Chunk& c) {
+  return c.of != 0 && c.index < c.of;
+}
+
 std::string malformed(const Stage& s) {
-  for (const Port& port : s.ports)
+  for (const Port& port : s.ports) {
     if (!readable(port.need) || !readable(port.pop) || !readable(port.reserve) || !readable(port.push) ||
         !readable(port.chunk))
       return fmt::format("a port of stage '{}' has an empty rate", s.name);
+    for (const std::uint64_t phases : {cycle_length(port.need), cycle_length(port.pop), cycle_length(port.reserve),
+                                       cycle_length(port.push), cycle_length(port.chunk)})
+      if (s.firings % phases != 0)
+        return fmt::format("stage '{}' fires {} times a trip, and a rate repeats after {}", s.name, s.firings, phases);
+    for (const auto& run : port.chunk)
+      if (!readable(run.value))
+        return fmt::format("a port of stage '{}' takes chunk {} of {}", s.name, run.value.index, run.value.of);
+  }
   if (std::holds_alternative<CollectiveStage>(s.kind))
     return fmt::format("collective stage '{}' is not expanded yet", s.name);
   if (const auto* g = std::get_if<Generic>(&s.kind); g != nullptr && !readable(g->bodies))
     return fmt::format("stage '{}' has no body", s.name);
-  if (const auto* m = std::get_if<MatmulTiles>(&s.kind); m != nullptr && m->k_pages == 0)
-    return fmt::format("stage '{}' has a contraction of no pages", s.name);
+  if (const auto* m = std::get_if<MatmulTiles>(&s.kind);
+      m != nullptr && (m->k_pages == 0 || s.firings % m->k_pages != 0))
+    return fmt::format("stage '{}' fires {} times a trip, with a contraction of {} pages", s.name, s.firings,
+                       m->k_pages);
+  if (const auto* w = std::get_if<Store>(&s.kind))
+    for (const Chunk& c : w->chunks)
+      if (!readable(c)) return fmt::format("stage '{}' stores chunk {} of {}", s.name, c.index, c.of);
+  return {};
+}
+
+// A Load or Store whose pattern and firings do not fit each other, or whose multicast sets do not read the same pages.
+std::string malformed(const Stage& s, const Access& a) {
+  if (product(pages_of(*a.pattern), a.firings_a_page) != s.firings)
+    return fmt::format("stage '{}' fires {} times a trip, and its access pattern has {} pages of {} firings", s.name,
+                       s.firings, pages_of(*a.pattern), a.firings_a_page);
+  const auto* load = std::get_if<Load>(&s.kind);
+  if (load == nullptr) return {};
+  std::map<std::uint32_t, std::size_t> first;
+  for (std::size_t i = 0; i < load->multicast_set.size() && i < a.pattern->first.size(); ++i) {
+    const auto [it, is_new] = first.try_emplace(load->multicast_set[i], i);
+    if (!is_new && a.pattern->first[i] != a.pattern->first[it->second])
+      return fmt::format("instances {} and {} of '{}' share a multicast set and read different pages", it->second, i,
+                         s.name);
+  }
   return {};
 }
 
@@ -67,10 +102,15 @@ void Subject::read() {
       }
     if (const Access a = access_of(p, s); a.pattern != nullptr) {
       unreadable = certificate::unreadable(*a.pattern, *a.tensor, instances(s), p.header.native_tile);
+      if (unreadable.empty()) unreadable = malformed(s, a);
       if (!unreadable.empty()) return;
     }
   }
   for (const Edge& e : p.edges) {
+    if (!readable(e.chunk)) {
+      unreadable = fmt::format("edge {} sends chunk {} of {}", e.id.value, e.chunk.index, e.chunk.of);
+      return;
+    }
     for (const StageId to : e.to) {
       const std::size_t senders = instances(p.stage(e.from)), receivers = instances(p.stage(to));
       const bool one_to_one = e.map.kind == PageMapKind::one_to_one;

@@ -268,6 +268,13 @@ TEST_CASE("a counter that is too narrow is refuted") {
   }
 }
 
+TEST_CASE("a counter wider than the machine's is refuted") {
+  SpatialProgram p = sample::program({.chips = 2});
+  for (Edge& e : p.edges)
+    if (!is_local(e.handshake)) e.counter_bits = 9;
+  check_only_refuted(p, sample::target(), ObligationKind::counter_range, "and the machine's have 8");
+}
+
 TEST_CASE("two edges that share a semaphore are refuted") {
   SpatialProgram p = sample::program({.chips = 4, .crossing = Handshake::semaphore});
   const SemaphorePair* first = nullptr;
