@@ -59,24 +59,24 @@ void Chip::advance(Cycle now) {
 // --------------------------------------------------------------------------------
 
 void Chip::apply(const Event& e) {
-  switch (e.kind) {
+  switch (e.kind()) {
     case section_event:
-      apply_section(e.unit);
+      apply_section(e.unit());
       break;
     case read_done:
-      apply_read_done(e.unit);
+      apply_read_done(e.unit());
       break;
     case engine_free:
-      touch_engine(c_.engines[e.unit]);
+      touch_engine(c_.engines[e.unit()]);
       break;
     case completed:
-      apply_completed(e.unit);
+      apply_completed(e.unit());
       break;
     case sent:
-      apply_sent(e.unit);
+      apply_sent(e.unit());
       break;
     case credit: {
-      SendChannel& ch = c_.send_channels[e.unit];
+      SendChannel& ch = c_.send_channels[e.unit()];
       SenderState& s = c_.senders[ch.sender];
       const std::uint64_t n = ch.returned++;
       std::uint32_t copies = 1;
@@ -95,7 +95,7 @@ void Chip::apply(const Event& e) {
       break;
     }
     case ready: {
-      SendChannel& ch = c_.send_channels[e.unit];
+      SendChannel& ch = c_.send_channels[e.unit()];
       SenderState& s = c_.senders[ch.sender];
       const std::uint64_t n = ch.returned++;
       std::uint32_t copies = 1;
@@ -114,13 +114,13 @@ void Chip::apply(const Event& e) {
       break;
     }
     case barrier_arrive: {
-      SendChannel& ch = c_.send_channels[e.unit];
+      SendChannel& ch = c_.send_channels[e.unit()];
       ++c_.senders[ch.sender].arrived;
       touch_sender(ch.sender);
       break;
     }
     case valid: {
-      ReceiveChannel& ch = c_.receive_channels[e.unit];
+      ReceiveChannel& ch = c_.receive_channels[e.unit()];
       const std::uint64_t n = ch.signals++;
       std::uint32_t copies = 1;
       if (ch.fault != 0) {
@@ -133,7 +133,7 @@ void Chip::apply(const Event& e) {
       break;
     }
     case barrier_leave: {
-      ReceiveChannel& ch = c_.receive_channels[e.unit];
+      ReceiveChannel& ch = c_.receive_channels[e.unit()];
       tell(BarrierLeft{now_, EdgeId{ch.edge}, ch.from, ch.member, ch.generation});
       // The second generation of a page: it may be seen.
       if (ch.generation % 2 == 1 && ch.generation / 2 % ch.period == ch.position) ++ch.pushable;
@@ -143,25 +143,25 @@ void Chip::apply(const Event& e) {
       break;
     }
     case arrived:
-      apply_arrived(e.unit);
+      apply_arrived(e.unit());
       break;
     case push_landed:
-      apply_push_landed(e.unit);
+      apply_push_landed(e.unit());
       break;
     case relay:
-      work_.push_back({work_relay, e.unit, e.amount});
+      work_.push_back({work_relay, e.unit(), e.number()});
       break;
     case chip_arrive:
-      work_.push_back({work_chip_arrive, e.unit, e.amount});
+      work_.push_back({work_chip_arrive, e.unit(), e.number()});
       break;
     case agcu_next:
-      work_.push_back({work_agcu, e.unit, 0});
+      work_.push_back({work_agcu, e.unit(), 0});
       break;
     case transit:
-      work_.push_back({work_transit, e.unit, 0});
+      work_.push_back({work_transit, e.unit(), 0});
       break;
     case memory_write:
-      work_.push_back({work_write, e.unit, 0});
+      work_.push_back({work_write, e.unit(), 0});
       break;
     default:
       break;
@@ -220,13 +220,10 @@ void Chip::touch_engine(EngineState& e) {
 
 void Chip::apply_read_done(std::uint32_t stage) {
   StageState& s = c_.stages[stage];
-  const StageSpec& sp = spec(s);
-  const std::uint64_t f = s.read++;
-  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
-    if (sp.ports[p].direction != Direction::input) continue;
-    const PortState& port = c_.ports[s.first_port + p];
-    const std::uint32_t pages = sp.ports[p].pop.at(f);
-    if (port.bound && pages != 0) pop(port.consumer, c_.buffers[port.buffer], pages);
+  for (const PortUse& use : uses(spec(s), s.read++)) {
+    if (use.pop == 0) continue;
+    const PortState& port = c_.ports[s.first_port + use.port];
+    if (port.bound) pop(port.consumer, c_.buffers[port.buffer], use.pop);
   }
   touch_stage(stage);
   touch_engine(c_.engines[s.engine]);
@@ -319,11 +316,11 @@ void Chip::apply_completed(std::uint32_t stage) {
     const PageHeader& h = store.under_way[store.left++ % store.under_way.size()];
     tell(PageStored{now_, at(s), f, sp.tensor->id, h.tag});
   }
-  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
-    if (sp.ports[p].direction != Direction::output) continue;
-    const PortState& port = c_.ports[s.first_port + p];
+  for (const PortUse& use : uses(sp, f)) {
+    if (use.push == 0) continue;
+    const PortState& port = c_.ports[s.first_port + use.port];
     if (!port.bound) continue;
-    for (std::uint32_t n = sp.ports[p].push.at(f); n > 0; --n) push(c_.buffers[port.buffer]);
+    for (std::uint32_t n = use.push; n > 0; --n) push(c_.buffers[port.buffer]);
   }
   tell(FiringCompleted{now_, at(s), f});
 }
@@ -393,37 +390,37 @@ void Chip::apply_push_landed(std::uint32_t receive) {
 
 void Chip::commit() {
   if (work_.empty()) return;
-  if (work_.size() > 1) std::sort(work_.begin(), work_.end());
+  sort_events(work_);
   // Grants add no work to this cycle.
   for (std::size_t i = 0; i < work_.size(); ++i) grant(work_[i]);
   work_.clear();
 }
 
 void Chip::grant(const Event& w) {
-  switch (w.kind) {
+  switch (w.kind()) {
     case work_relay:
-      grant_relay(w.unit, w.amount);
+      grant_relay(w.unit(), w.number());
       break;
     case work_chip_arrive:
-      grant_chip_arrive(w.unit);
+      grant_chip_arrive(w.unit());
       break;
     case work_agcu:
-      grant_agcu(w.unit);
+      grant_agcu(w.unit());
       break;
     case work_transit:
-      grant_transit(w.unit);
+      grant_transit(w.unit());
       break;
     case work_write:
-      grant_write(w.unit);
+      grant_write(w.unit());
       break;
     case work_receive:
-      grant_receive(w.unit);
+      grant_receive(w.unit());
       break;
     case work_sender:
-      grant_sender(w.unit);
+      grant_sender(w.unit());
       break;
     case work_stage:
-      grant_stage(w.unit);
+      grant_stage(w.unit());
       break;
     default:
       break;
@@ -440,7 +437,7 @@ Cycle Chip::hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes
   const ChipLink::Transfer t = link.send(from, size);
   tell(LinkUsed{now_, link.id(), t.slot.begin, t.slot.end, size, r.signal});
   const Cycle arrival = std::max(t.arrival, last_byte + link.latency());
-  outside_.post(r.to_chip, arrival + r.tail, {r.then.kind, r.then.unit, bytes});
+  outside_.post(r.to_chip, arrival + r.tail, {r.then.kind(), r.then.unit(), bytes});
   return arrival;
 }
 
@@ -452,7 +449,7 @@ void Chip::signal(const Path& path) {
   if (path.remote) {
     hop(c_.relays[path.relay], now_ + path.lead, now_ + path.lead, 0);
   } else {
-    put(now_ + path.lead, static_cast<EventKind>(path.then.kind), path.then.unit);
+    put(now_ + path.lead, static_cast<EventKind>(path.then.kind()), path.then.unit());
   }
 }
 
@@ -671,21 +668,16 @@ void Chip::accept(std::uint32_t channel, std::uint64_t page, const PageTag& tag,
 // ---- stages
 
 std::optional<StallCause> Chip::blocked(const StageState& s) const {
-  const StageSpec& sp = spec(s);
-  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
-    const PortSpec& port = sp.ports[p];
-    const PortState& state = c_.ports[s.first_port + p];
-    if (port.direction == Direction::input) {
-      const std::uint32_t need = port.need.at(s.next);
-      if (need == 0) continue;
-      if (!state.bound || c_.buffers[state.buffer].pushed < c_.consumers[state.consumer].claimed + need)
+  for (const PortUse& use : uses(spec(s), s.next)) {
+    const PortState& port = c_.ports[s.first_port + use.port];
+    if (use.need != 0) {
+      if (!port.bound || c_.buffers[port.buffer].pushed < c_.consumers[port.consumer].claimed + use.need)
         return StallCause::input_starvation;
-    } else {
-      const std::uint32_t reserve = port.reserve.at(s.next);
-      if (reserve == 0) continue;
-      if (!state.bound) return StallCause::back_pressure;
-      const BufferState& b = c_.buffers[state.buffer];
-      if (b.reserved + reserve > b.popped + b.depth) {
+    }
+    if (use.reserve != 0) {
+      if (!port.bound) return StallCause::back_pressure;
+      const BufferState& b = c_.buffers[port.buffer];
+      if (b.reserved + use.reserve > b.popped + b.depth) {
         // Where most of the room is taken by pages that memory has not yet given, it is memory that holds the load up.
         const bool under_way = b.reserved - std::min(b.reserved, b.pushed) > b.pushed - std::min(b.pushed, b.popped);
         return s.form == StageForm::load && under_way ? StallCause::memory : StallCause::back_pressure;
@@ -693,6 +685,17 @@ std::optional<StallCause> Chip::blocked(const StageState& s) const {
     }
   }
   return std::nullopt;
+}
+
+std::span<const PortUse> Chip::loose_uses(const StageSpec& sp, std::uint64_t firing) const {
+  loose_.clear();
+  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
+    const PortSpec& port = sp.ports[p];
+    const bool in = port.direction == Direction::input;
+    loose_.push_back({p, port.direction, in ? port.need.at(firing) : 0, in ? port.pop.at(firing) : 0,
+                      in ? 0 : port.reserve.at(firing), in ? 0 : port.push.at(firing)});
+  }
+  return loose_;
 }
 
 // The stage could start but for its engine: it tries again when an event tells that the engine is free.
@@ -765,24 +768,19 @@ void Chip::grant_stage(std::uint32_t stage) {
 }
 
 void Chip::claim(StageState& s, std::uint64_t firing) {
-  const StageSpec& sp = spec(s);
-  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
-    const PortState& port = c_.ports[s.first_port + p];
-    if (sp.ports[p].direction == Direction::input && port.bound)
-      c_.consumers[port.consumer].claimed += sp.ports[p].pop.at(firing);
+  for (const PortUse& use : uses(spec(s), firing)) {
+    const PortState& port = c_.ports[s.first_port + use.port];
+    if (use.pop != 0 && port.bound) c_.consumers[port.consumer].claimed += use.pop;
   }
 }
 
 void Chip::reserve(StageState& s, std::uint64_t firing) {
-  const StageSpec& sp = spec(s);
-  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
-    const PortState& port = c_.ports[s.first_port + p];
-    if (sp.ports[p].direction != Direction::output || !port.bound) continue;
-    const std::uint32_t pages = sp.ports[p].reserve.at(firing);
-    if (pages == 0) continue;
+  for (const PortUse& use : uses(spec(s), firing)) {
+    const PortState& port = c_.ports[s.first_port + use.port];
+    if (use.reserve == 0 || !port.bound) continue;
     BufferState& b = c_.buffers[port.buffer];
-    b.reserved += pages;
-    tell(PageReserved{now_, at(b), pages});
+    b.reserved += use.reserve;
+    tell(PageReserved{now_, at(b), use.reserve});
   }
 }
 
@@ -813,14 +811,11 @@ Bytes Chip::address_of(const StageSpec& sp, const PageRegion& r) const {
 
 // The page that firing `firing` of a load brings, while it is under way; nothing where it pushes none.
 const PageHeader* Chip::loaded_page(const StageState& s, std::uint64_t firing) const {
-  const StageSpec& sp = spec(s);
-  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
-    const PortState& port = c_.ports[s.first_port + p];
-    if (sp.ports[p].direction != Direction::output || !port.bound) continue;
-    const std::uint64_t each = sp.ports[p].push.at(firing);
-    if (each == 0) continue;
+  for (const PortUse& use : uses(spec(s), firing)) {
+    const PortState& port = c_.ports[s.first_port + use.port];
+    if (use.push == 0 || !port.bound) continue;
     const BufferState& b = c_.buffers[port.buffer];
-    return &c_.headers[b.staged_headers + (b.initial + firing * each) % b.slots];
+    return &c_.headers[b.staged_headers + (b.initial + firing * use.push) % b.slots];
   }
   return nullptr;
 }
@@ -843,11 +838,11 @@ void Chip::start_load(std::uint32_t actor) {
     StageState& s = c_.stages[c_.load_members[load.first_member + i]];
     s.cause = cause;
     reserve(s, f);
-    for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
-      PortState& port = c_.ports[s.first_port + p];
-      if (sp.ports[p].direction != Direction::output || !port.bound) continue;
+    for (const PortUse& use : uses(sp, f)) {
+      PortState& port = c_.ports[s.first_port + use.port];
+      if (use.push == 0 || !port.bound) continue;
       BufferState& b = c_.buffers[port.buffer];
-      for (std::uint32_t n = sp.ports[p].push.at(f); n > 0; --n) {
+      for (std::uint32_t n = use.push; n > 0; --n) {
         const std::uint64_t page = port.assigned++;
         PageHeader& h = staged_header(b, page);
         h.tag = tag_of(sp, r, f);
@@ -973,10 +968,10 @@ void Chip::grant_transit(std::uint32_t stage) {
   }
   Bytes bytes = 0;
   bool pushes = false;
-  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
-    PortState& port = c_.ports[s.first_port + p];
-    if (sp.ports[p].direction != Direction::output || !port.bound) continue;
-    for (std::uint32_t n = sp.ports[p].push.at(f); n > 0; --n) {
+  for (const PortUse& use : uses(sp, f)) {
+    PortState& port = c_.ports[s.first_port + use.port];
+    if (use.push == 0 || !port.bound) continue;
+    for (std::uint32_t n = use.push; n > 0; --n) {
       bytes += staged_header(c_.buffers[port.buffer], port.transited++).bytes;
       pushes = true;
     }
@@ -1005,8 +1000,11 @@ void Chip::start_store(std::uint32_t stage) {
   const Chunk chunk = sp.store->chunks.empty() ? Chunk{} : sp.store->chunks[in_trip % phases];
   // The page comes from the port that pops in this phase.
   View page;
-  for (std::uint32_t p = 0; p < sp.ports.size() && page.header == nullptr; ++p)
-    if (sp.ports[p].direction == Direction::input && sp.ports[p].pop.at(f) > 0) page = view(s, p, f);
+  for (const PortUse& use : uses(sp, f)) {
+    if (use.pop == 0) continue;
+    page = view(s, use.port, f);
+    if (page.header != nullptr) break;
+  }
   const std::uint32_t of = std::max(chunk.of, 1u);
   const ElementRange range = chunk_range(r.elements(), std::min(chunk.index, of - 1), of);
   const std::uint64_t size = bytes_of(sp.tensor->dtype);
@@ -1119,7 +1117,6 @@ void Chip::waiting(SectionId section, std::vector<Waiting>& out) const {
   for (const std::uint32_t i : c_.section_stages[section.value]) {
     const StageState& s = c_.stages[i];
     if (s.completed == s.total) continue;
-    const StageSpec& sp = spec(s);
     Waiting w;
     w.stage = at(s);
     w.firing = s.next;
@@ -1148,25 +1145,21 @@ void Chip::waiting(SectionId section, std::vector<Waiting>& out) const {
       out.push_back(w);
       continue;
     }
-    for (std::uint32_t p = 0; p < sp.ports.size() && s.next < s.total; ++p) {
-      const PortSpec& port = sp.ports[p];
-      const PortState& state = c_.ports[s.first_port + p];
+    for (const PortUse& use : s.next < s.total ? uses(spec(s), s.next) : std::span<const PortUse>{}) {
+      const PortState& state = c_.ports[s.first_port + use.port];
       if (!state.bound) continue;
       const BufferState& b = c_.buffers[state.buffer];
-      if (port.direction == Direction::input) {
-        const std::uint64_t claimed = c_.consumers[state.consumer].claimed;
-        const std::uint32_t need = port.need.at(s.next);
-        if (need == 0 || b.pushed >= claimed + need) continue;
+      if (use.need != 0 && b.pushed < c_.consumers[state.consumer].claimed + use.need) {
         w.what = Waiting::For::page;
-        w.have = b.pushed - std::min(b.pushed, claimed);
-        w.want = need;
-      } else {
-        const std::uint32_t reserve = port.reserve.at(s.next);
-        if (reserve == 0 || b.reserved + reserve <= b.popped + b.depth) continue;
+        w.have = b.pushed - std::min(b.pushed, c_.consumers[state.consumer].claimed);
+        w.want = use.need;
+      } else if (use.reserve != 0 && b.reserved + use.reserve > b.popped + b.depth) {
         w.what = Waiting::For::room;
         const std::uint64_t taken = b.reserved - std::min(b.reserved, b.popped);
         w.have = b.depth - std::min(b.depth, taken);
-        w.want = reserve;
+        w.want = use.reserve;
+      } else {
+        continue;
       }
       w.buffer = at(b);
       break;

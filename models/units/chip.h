@@ -109,6 +109,14 @@ class Chip {
   }
   const StageSpec& spec(const StageState& s) const { return laws_.stages[s.spec]; }
 
+  // What firing `firing` does with its ports. Valid until the next call.
+  std::span<const PortUse> uses(const StageSpec& sp, std::uint64_t firing) const {
+    if (sp.first_use.empty()) return loose_uses(sp, firing);
+    const std::uint64_t phase = sp.cycle == 1 ? 0 : firing % sp.cycle;
+    return {sp.uses.data() + sp.first_use[phase], sp.uses.data() + sp.first_use[phase + 1]};
+  }
+  std::span<const PortUse> loose_uses(const StageSpec& sp, std::uint64_t firing) const;
+
   // phase 1
   void apply(const Event& e);
   void apply_section(std::uint32_t section);
@@ -210,6 +218,7 @@ class Chip {
   std::vector<std::byte> scratch_;
   std::vector<Event> due_;
   std::vector<Event> work_;
+  mutable std::vector<PortUse> loose_;  // scratch of loose_uses
   Cycle now_ = 0;
   std::uint64_t shuffle_ = 0;
   std::uint64_t pages_pushed_ = 0;

@@ -56,6 +56,7 @@ class Phases {
     while (firing >= t.end[i]) ++i;
     return t.value[i];
   }
+  std::uint64_t length() const { return table_ ? table_->length : 1; }
   // Sum of the values of firings [0, firings), for numbers.
   std::uint64_t total(std::uint64_t firings) const {
     if (!table_) return std::uint64_t{constant_} * firings;
@@ -88,6 +89,13 @@ struct PortSpec {
   Phases<Chunk> chunk;
 };
 
+// What a firing of some phase does with one of its ports; ports that it leaves alone are not listed.
+struct PortUse {
+  std::uint32_t port = 0;
+  Direction direction = Direction::input;
+  std::uint32_t need = 0, pop = 0, reserve = 0, push = 0;
+};
+
 enum class StageForm : std::uint8_t { load, store, matmul, generic, receive, none };
 
 struct StageSpec {
@@ -96,6 +104,11 @@ struct StageSpec {
   std::uint64_t firings = 0;  // a trip
   std::uint64_t total = 0;    // all trips
   std::vector<PortSpec> ports;
+  // The ports that each phase uses, [first_use[phase], first_use[phase + 1]) of uses. No table where the cycle of all
+  // ports together is longer than is worth keeping.
+  std::uint64_t cycle = 1;
+  std::vector<std::uint32_t> first_use;
+  std::vector<PortUse> uses;
   OperandId operand;  // matmul: whose partial sums it makes; load, store: of the tensor
   const Load* load = nullptr;
   const Store* store = nullptr;

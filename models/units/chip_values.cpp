@@ -1,5 +1,6 @@
 // What firings compute: tags and provenance always, values where the run carries them.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "models/units/chip.h"
@@ -68,19 +69,19 @@ const FaultKind* Chip::fault_of(const StageState& s, std::uint64_t firing) const
 void Chip::write_outputs(StageState& s, std::uint64_t firing, const PageTag& tag, std::uint64_t elements,
                          const std::byte* values, DType from) {
   const StageSpec& sp = spec(s);
-  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
-    const PortSpec& ps = sp.ports[p];
-    PortState& port = c_.ports[s.first_port + p];
-    if (ps.direction != Direction::output || !port.bound) continue;
+  for (const PortUse& use : uses(sp, firing)) {
+    PortState& port = c_.ports[s.first_port + use.port];
+    if (use.push == 0 || !port.bound) continue;
+    const DType type = sp.ports[use.port].dtype;
     BufferState& b = c_.buffers[port.buffer];
-    const std::uint64_t bytes = elements * bytes_of(ps.dtype);
-    for (std::uint32_t n = ps.push.at(firing); n > 0; --n) {
+    const std::uint64_t bytes = elements * bytes_of(type);
+    for (std::uint32_t n = use.push; n > 0; --n) {
       const std::uint64_t page = port.assigned++;
       PageHeader& h = staged_header(b, page);
       h.tag = tag;
       h.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, b.slot_bytes));
       if (laws_.values && values != nullptr && bytes <= b.slot_bytes)
-        convert(from, values, ps.dtype, staged_slot(b, page), elements, laws_.saturate);
+        convert(from, values, type, staged_slot(b, page), elements, laws_.saturate);
     }
   }
 }
@@ -160,7 +161,7 @@ void Chip::start_generic(std::uint32_t stage) {
     bool constant = false;
   };
   constexpr std::size_t most = 16;
-  Entry stack[most];
+  std::array<Entry, most> stack;
   std::size_t depth = 0;
   std::uint64_t elements = 0, operations = 0;
   Bytes read = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -185,6 +186,35 @@ class Elaborator {
         d.form = StageForm::receive;
       }
       if (d.firings == 0) d.form = StageForm::none;
+      tabulate_uses(d);
+    }
+  }
+
+  static void tabulate_uses(StageSpec& d) {
+    constexpr std::uint64_t longest = 1 << 14;  // phases; longer cycles are looked up port by port
+    std::uint64_t cycle = 1;
+    for (const PortSpec& port : d.ports)
+      for (const std::uint64_t length :
+           {port.need.length(), port.pop.length(), port.reserve.length(), port.push.length()}) {
+        cycle = std::lcm(cycle, std::min(length, longest + 1));
+        if (cycle > longest) return;
+      }
+    d.cycle = cycle;
+    d.first_use.assign(cycle + 1, 0);
+    for (std::uint64_t phase = 0; phase < cycle; ++phase) {
+      for (std::uint32_t p = 0; p < d.ports.size(); ++p) {
+        const PortSpec& port = d.ports[p];
+        PortUse use{p, port.direction, 0, 0, 0, 0};
+        if (port.direction == Direction::input) {
+          use.need = port.need.at(phase);
+          use.pop = port.pop.at(phase);
+        } else {
+          use.reserve = port.reserve.at(phase);
+          use.push = port.push.at(phase);
+        }
+        if (use.need != 0 || use.pop != 0 || use.reserve != 0 || use.push != 0) d.uses.push_back(use);
+      }
+      d.first_use[phase + 1] = static_cast<std::uint32_t>(d.uses.size());
     }
   }
 
@@ -200,7 +230,9 @@ class Elaborator {
   OperandId result_operand(const Stage& s, const MatmulTiles& m) const {
     if (p_.operators && m.op.value < p_.operators->operators.size()) return p_.operators->operators[m.op.value].out;
     std::vector<bool> seen(p_.stages.size());
-    std::vector<std::uint32_t> todo{s.id.value};
+    std::vector<std::uint32_t> todo;
+    todo.reserve(p_.stages.size());
+    todo.push_back(s.id.value);
     seen[s.id.value] = true;
     for (std::size_t i = 0; i < todo.size(); ++i) {
       for (const Edge& e : p_.edges) {
@@ -477,7 +509,7 @@ class Elaborator {
             if (!stage_instance(p_.stage(e.from), b.group, i)) continue;
             consumer.sender = true;
             auto& where = sender_consumer_[e.id.value];
-            where.resize(std::max<std::size_t>(where.size(), g.sites.size()));
+            if (where.empty()) where.assign(g.sites.size(), 0);
             where[i] = static_cast<std::uint32_t>(c.consumers.size());
           }
           c.consumers.push_back(consumer);
@@ -617,7 +649,7 @@ class Elaborator {
           listed.push_back(i);
         } else if (i < e.map.targets.size()) {
           listed = e.map.targets[i];
-          if (e.map.kind == PageMapKind::gather && listed.size() > 1) listed.resize(1);
+          if (e.map.kind == PageMapKind::gather && listed.size() > 1) listed.erase(listed.begin() + 1, listed.end());
         }
         const bool scatter = e.map.kind == PageMapKind::scatter;
         std::vector<std::pair<std::uint32_t, std::uint32_t>> receivers;  // instance, position

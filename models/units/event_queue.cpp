@@ -81,7 +81,7 @@ void EventQueue::take(Cycle now, std::vector<Event>& out) {
   }
   pending_ -= out.size();
   base_ = now;
-  if (out.size() > 1) std::sort(out.begin(), out.end());
+  sort_events(out);
 }
 
 }  // namespace rdusim

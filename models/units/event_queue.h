@@ -5,6 +5,7 @@
 // mark of pending events has been reached.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -15,17 +16,34 @@
 namespace rdusim {
 
 struct Event {
-  std::uint8_t kind = 0;
-  std::uint32_t unit = 0;
-  std::uint32_t amount = 0;
+  std::uint64_t key = 0;  // kind and unit: events sort by it
+  std::uint64_t amount = 0;
 
-  friend bool operator<(const Event& a, const Event& b) {
-    if (a.kind != b.kind) return a.kind < b.kind;
-    if (a.unit != b.unit) return a.unit < b.unit;
-    return a.amount < b.amount;
-  }
+  Event() = default;
+  Event(std::uint8_t kind, std::uint32_t unit, std::uint32_t number = 0)
+      : key((std::uint64_t{kind} << 32) | unit), amount(number) {}
+  std::uint8_t kind() const { return static_cast<std::uint8_t>(key >> 32); }
+  std::uint32_t unit() const { return static_cast<std::uint32_t>(key); }
+  std::uint32_t number() const { return static_cast<std::uint32_t>(amount); }
+
+  friend bool operator<(const Event& a, const Event& b) { return a.key != b.key ? a.key < b.key : a.amount < b.amount; }
   friend bool operator==(const Event&, const Event&) = default;
 };
+
+// Few events happen in one cycle: sorted in place, without a call for the usual one, two or three.
+inline void sort_events(std::vector<Event>& events) {
+  constexpr std::size_t few = 24;
+  if (events.size() > few) {
+    std::sort(events.begin(), events.end());
+    return;
+  }
+  for (std::size_t i = 1; i < events.size(); ++i) {
+    const Event e = events[i];
+    std::size_t j = i;
+    for (; j > 0 && e < events[j - 1]; --j) events[j] = events[j - 1];
+    events[j] = e;
+  }
+}
 
 class EventQueue {
  public:
