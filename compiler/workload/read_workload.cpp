@@ -35,46 +35,11 @@ struct Position {
   friend auto operator<=>(const Position&, const Position&) = default;
 };
 
-Position position_of(const toml::source_region& source) {
-  return {source.begin.line, source.begin.column};
+Position position_of(const TomlValue& value) {
+  return {value.line, value.column};
 }
-Position position_of(const toml::node& node) {
-  return position_of(node.source());
-}
-Position position_of(const toml::key& key) {
-  return position_of(key.source());
-}
-
-std::string_view type_name(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::table:
-      return "a table";
-    case toml::node_type::array:
-      return "an array";
-    case toml::node_type::string:
-      return "a string";
-    case toml::node_type::integer:
-      return "an integer";
-    case toml::node_type::floating_point:
-      return "a number with a point";
-    case toml::node_type::boolean:
-      return "a boolean";
-    default:
-      return "a date or time";
-  }
-}
-
-// Members in the order of the file: toml++ iterates in the order of names.
-struct Member {
-  std::string_view name;
-  Position at;
-  const toml::node* value;
-};
-std::vector<Member> members(const toml::table& table) {
-  std::vector<Member> out;
-  for (const auto& [key, value] : table) out.push_back({key.str(), position_of(key), &value});
-  std::stable_sort(out.begin(), out.end(), [](const Member& a, const Member& b) { return a.at < b.at; });
-  return out;
+Position position_of(const TomlMember& member) {
+  return {member.line, member.column};
 }
 
 bool printable(std::string_view name) {
@@ -96,16 +61,9 @@ class WorkloadReader {
       out.error(Code::RDU1002, where_, "the file is not UTF-8");
       return out;
     }
-    if (const auto deep = deep_toml_key(text)) {
-      error(Code::RDU1003, {deep->line, deep->column}, "a key nests more than 256 tables");
-      return sorted();
-    }
-    const toml::parse_result parsed = toml::parse(std::string_view(text), std::string_view(where_));
-    if (!parsed) {
-      error(Code::RDU1003, position_of(parsed.error().source()), "{}", parsed.error().description());
-      return sorted();
-    }
-    const toml::table& root = parsed.table();
+    const auto document = parse_toml(text, where_, Code::RDU1003);
+    if (!document) return document.diagnostics();
+    const TomlValue& root = *document;
     const auto meant =
         unknown_keys(root, "a workload", std::array<std::string_view, 4>{"name", "tensors", "ops", "schedule"});
     read_name(root, meant);
@@ -168,21 +126,21 @@ class WorkloadReader {
   }
 
   // Names the keys that are none of `known`. Gives those that they were likely meant to be: such a key is not missing.
-  std::vector<std::string_view> unknown_keys(const toml::table& table, std::string_view what,
+  std::vector<std::string_view> unknown_keys(const TomlValue& table, std::string_view what,
                                              std::span<const std::string_view> known) {
     std::vector<std::string_view> meant;
-    for (const Member& m : members(table)) {
-      if (std::find(known.begin(), known.end(), m.name) != known.end()) continue;
-      suggest_nearest(error(Code::RDU1004, m.at, "{} has no key '{}'", what, m.name), m.name, known);
-      meant.push_back(nearest(m.name, known));
+    for (const TomlMember& m : *table.as_table()) {
+      if (std::find(known.begin(), known.end(), m.key) != known.end()) continue;
+      suggest_nearest(error(Code::RDU1004, position_of(m), "{} has no key '{}'", what, m.key), m.key, known);
+      meant.push_back(nearest(m.key, known));
     }
     return meant;
   }
 
   // The value of a key that has to be there.
-  const toml::node* required(const toml::table& table, std::string_view key, Position at, std::string_view what,
-                             const std::vector<std::string_view>& meant) {
-    const toml::node* node = table.get(key);
+  const TomlValue* required(const TomlValue& table, std::string_view key, Position at, std::string_view what,
+                            const std::vector<std::string_view>& meant) {
+    const TomlValue* node = table.find(key);
     if (node == nullptr && std::find(meant.begin(), meant.end(), key) == meant.end()) {
       error(Code::RDU1005, at, "{} has no '{}'", what, key);
     }
@@ -191,28 +149,28 @@ class WorkloadReader {
 
   // ---- values of one type
 
-  void wrong_type(const toml::node& node, std::string_view what, std::string_view asked) {
-    error(Code::RDU1006, position_of(node), "{} is {}, where {} is asked for", what, type_name(node), asked);
+  void wrong_type(const TomlValue& node, std::string_view what, std::string_view asked) {
+    error(Code::RDU1006, position_of(node), "{} is {}, where {} is asked for", what, node.type_name(), asked);
   }
 
-  const std::string* string_at(const toml::node& node, std::string_view what) {
-    if (const auto* s = node.as_string()) return &s->get();
+  const std::string* string_at(const TomlValue& node, std::string_view what) {
+    if (const auto* s = node.as_string()) return s;
     wrong_type(node, what, "a string");
     return nullptr;
   }
-  std::optional<std::int64_t> integer_at(const toml::node& node, std::string_view what) {
-    if (const auto* i = node.as_integer()) return i->get();
+  std::optional<std::int64_t> integer_at(const TomlValue& node, std::string_view what) {
+    if (const auto* i = node.as_integer()) return *i;
     wrong_type(node, what, "an integer");
     return std::nullopt;
   }
-  const toml::table* table_at(const toml::node& node, std::string_view what) {
-    if (const auto* t = node.as_table()) return t;
+  const TomlValue* table_at(const TomlValue& node, std::string_view what) {
+    if (node.as_table() != nullptr) return &node;
     wrong_type(node, what, "a table");
     return nullptr;
   }
 
   // One of `known`; RDU1007 otherwise.
-  std::optional<std::size_t> choice_at(const toml::node& node, std::string_view what,
+  std::optional<std::size_t> choice_at(const TomlValue& node, std::string_view what,
                                        std::span<const std::string_view> known) {
     const std::string* s = string_at(node, what);
     if (s == nullptr) return std::nullopt;
@@ -236,8 +194,8 @@ class WorkloadReader {
 
   // ---- name
 
-  void read_name(const toml::table& root, const std::vector<std::string_view>& meant) {
-    const toml::node* node = required(root, "name", {}, "the workload", meant);
+  void read_name(const TomlValue& root, const std::vector<std::string_view>& meant) {
+    const TomlValue* node = required(root, "name", {}, "the workload", meant);
     if (node == nullptr) return;
     if (const std::string* s = string_at(*node, "'name'")) {
       if (good_name(*s, position_of(*node), "the workload")) graph_.name = *s;
@@ -246,36 +204,36 @@ class WorkloadReader {
 
   // ---- tensors
 
-  void read_tensors(const toml::table& root, const std::vector<std::string_view>& meant) {
-    const toml::node* node = required(root, "tensors", {}, "the workload", meant);
-    const toml::table* tensors = node == nullptr ? nullptr : table_at(*node, "'tensors'");
+  void read_tensors(const TomlValue& root, const std::vector<std::string_view>& meant) {
+    const TomlValue* node = required(root, "tensors", {}, "the workload", meant);
+    const TomlValue* tensors = node == nullptr ? nullptr : table_at(*node, "'tensors'");
     if (tensors == nullptr) {
       complete_ = false;
       return;
     }
-    for (const Member& m : members(*tensors)) read_tensor(m);
+    for (const TomlMember& m : *tensors->as_table()) read_tensor(m);
   }
 
-  void read_tensor(const Member& member) {
+  void read_tensor(const TomlMember& member) {
     Operand operand;
     operand.id = OperandId{graph_.operands.size()};
-    operand.name = member.name;
-    operand.where = place(member.at);
+    operand.name = member.key;
+    operand.where = place(position_of(member));
     OperandGaps gaps;
-    const std::string what = fmt::format("tensor '{}'", member.name);
-    good_name(member.name, member.at, "a tensor");
-    const toml::table* table = table_at(*member.value, what);
+    const std::string what = fmt::format("tensor '{}'", member.key);
+    good_name(member.key, position_of(member), "a tensor");
+    const TomlValue* table = table_at(member.value, what);
     if (table == nullptr) {
       complete_ = false;
     } else {
-      read_tensor_table(*table, what, member.at, operand, gaps);
+      read_tensor_table(*table, what, position_of(member), operand, gaps);
     }
     gaps.faulty = gaps.faulty || table == nullptr;
     graph_.operands.push_back(std::move(operand));
     gaps_.push_back(gaps);
   }
 
-  void read_tensor_table(const toml::table& table, std::string_view what, Position at, Operand& operand,
+  void read_tensor_table(const TomlValue& table, std::string_view what, Position at, Operand& operand,
                          OperandGaps& gaps) {
     const std::size_t start = found_.size();
     const auto meant = unknown_keys(table, what, std::array<std::string_view, 4>{"role", "shape", "dtype", "fill"});
@@ -284,11 +242,11 @@ class WorkloadReader {
     if (!role_known) complete_ = false;  // who has to write it cannot be asked
     const bool source = operand.role == TensorRole::input || operand.role == TensorRole::weight;
     const auto given = [&](std::string_view key) {
-      return role_known && source ? required(table, key, at, what, meant) : table.get(key);
+      return role_known && source ? required(table, key, at, what, meant) : table.find(key);
     };
     const std::size_t before = found_.size();
-    const toml::node* dtype = given("dtype");
-    const toml::node* shape = given("shape");
+    const TomlValue* dtype = given("dtype");
+    const TomlValue* shape = given("shape");
     gaps.dtype = dtype == nullptr;
     gaps.shape = shape == nullptr;
     if (dtype != nullptr) read_dtype(*dtype, what, operand);
@@ -297,7 +255,7 @@ class WorkloadReader {
 
     gaps.faulty = errors_since(start);  // a faulty fill leaves the operators' rules as they are
     const std::size_t before_fill = found_.size();
-    const toml::node* fill = given("fill");
+    const TomlValue* fill = given("fill");
     if (fill == nullptr) {
       if (found_.size() != before_fill) {
         found_.back().second.suggest("fill = \"external\" leaves it to the run (--set)");
@@ -317,8 +275,8 @@ class WorkloadReader {
   }
 
   // False where what stands there is no role.
-  bool read_role(const toml::table& table, std::string_view what, Operand& operand) {
-    const toml::node* node = table.get("role");
+  bool read_role(const TomlValue& table, std::string_view what, Operand& operand) {
+    const TomlValue* node = table.find("role");
     if (node == nullptr) return true;
     constexpr std::array roles = {TensorRole::input, TensorRole::weight, TensorRole::output, TensorRole::intermediate};
     std::array<std::string_view, roles.size()> names;
@@ -328,19 +286,19 @@ class WorkloadReader {
     return i.has_value();
   }
 
-  void read_dtype(const toml::node& node, std::string_view what, Operand& operand) {
+  void read_dtype(const TomlValue& node, std::string_view what, Operand& operand) {
     std::array<std::string_view, all_dtypes.size()> names;
     std::transform(all_dtypes.begin(), all_dtypes.end(), names.begin(), [](DType t) { return name_of(t); });
     if (const auto i = choice_at(node, fmt::format("the dtype of {}", what), names)) operand.dtype = all_dtypes[*i];
   }
 
-  void read_shape(const toml::node& node, std::string_view what, Operand& operand) {
-    const toml::array* extents = node.as_array();
+  void read_shape(const TomlValue& node, std::string_view what, Operand& operand) {
+    const TomlArray* extents = node.as_array();
     if (extents == nullptr) {
       wrong_type(node, fmt::format("the shape of {}", what), "an array of extents");
       return;
     }
-    for (const toml::node& extent : *extents) {
+    for (const TomlValue& extent : *extents) {
       const auto n = integer_at(extent, fmt::format("an extent of {}", what));
       if (!n) return;
       operand.shape.push_back(*n);
@@ -353,17 +311,17 @@ class WorkloadReader {
   // ---- fills
 
   // `typed`: dtype and shape are sound, so that values and files can be held against them.
-  void read_fill(const toml::node& node, std::string_view what, bool typed, Operand& operand) {
+  void read_fill(const TomlValue& node, std::string_view what, bool typed, Operand& operand) {
     const Position here = position_of(node);
     const std::string fill_what = fmt::format("the fill of {}", what);
-    if (node.is_string()) {
+    if (node.as_string() != nullptr) {
       if (const auto i = choice_at(node, fill_what, std::array<std::string_view, 2>{"zero", "external"})) {
         if (*i == 0) operand.fill = ZeroFill{};
         if (*i == 1) operand.fill = ExternalFill{};
       }
       return;
     }
-    const toml::table* fill = node.as_table();
+    const TomlValue* fill = node.as_table() != nullptr ? &node : nullptr;
     if (fill == nullptr) {
       wrong_type(node, fill_what, "a string or a table");
       return;
@@ -372,11 +330,11 @@ class WorkloadReader {
     unknown_keys(*fill, fill_what, keys);
     std::vector<std::string_view> kinds;
     for (const std::string_view key : keys) {
-      if (key != "tensor" && fill->contains(key)) kinds.push_back(key);
+      if (key != "tensor" && fill->find(key) != nullptr) kinds.push_back(key);
     }
     if (kinds.size() != 1) {
       // An unknown key has been named already, and is likely the misspelt kind.
-      if (kinds.empty() && fill->size() == (fill->contains("tensor") ? 1U : 0U)) {
+      if (kinds.empty() && fill->as_table()->size() == (fill->find("tensor") != nullptr ? 1U : 0U)) {
         error(Code::RDU1005, here, "{} has none of: constant, pattern, values, random, file", fill_what);
       } else if (kinds.size() > 1) {
         error(Code::RDU1007, here, "{} has several kinds: {}", fill_what, fmt::join(kinds, ", "));
@@ -385,17 +343,17 @@ class WorkloadReader {
     }
     const std::size_t before = found_.size();
     const std::string_view kind = kinds.front();
-    if (fill->contains("tensor") && kind != "file") {
-      error(Code::RDU1007, position_of(*fill->get("tensor")), "{} names a 'tensor', which only goes with 'file'",
+    if (fill->find("tensor") != nullptr && kind != "file") {
+      error(Code::RDU1007, position_of(*fill->find("tensor")), "{} names a 'tensor', which only goes with 'file'",
             fill_what);
     }
-    const toml::node& value = *fill->get(kind);
+    const TomlValue& value = *fill->find(kind);
     if (kind == "constant") read_constant(value, fill_what, typed, operand);
     if (kind == "pattern") read_pattern(value, fill_what, operand);
     if (kind == "values") read_values(value, fill_what, typed, operand);
     if (kind == "random") read_random(value, fill_what, operand);
     if (kind == "file") {
-      read_file_fill(value, fill->get("tensor"), fill_what, typed, operand);
+      read_file_fill(value, fill->find("tensor"), fill_what, typed, operand);
       return;
     }
     if (!typed || found_.size() != before) return;
@@ -407,29 +365,28 @@ class WorkloadReader {
 
   // A number of the operand's kind. Floats are rounded to the dtype here, so that what is printed is what is used; one
   // that does not fit is left for check_fill to name.
-  bool number_at(const toml::node& node, std::string_view what, DType dtype, std::int64_t& integer, double& real) {
+  bool number_at(const TomlValue& node, std::string_view what, DType dtype, std::int64_t& integer, double& real) {
     const auto* whole = node.as_integer();
-    const auto* point = node.as_floating_point();
+    const auto* point = node.as_float();
     if (whole == nullptr && point == nullptr) {
       wrong_type(node, what, "a number");
       return false;
     }
     if (is_integer(dtype)) {
       if (whole == nullptr) {
-        error(Code::RDU1022, position_of(node), "{} is {}, where {} takes integers", what, point->get(),
-              name_of(dtype));
+        error(Code::RDU1022, position_of(node), "{} is {}, where {} takes integers", what, *point, name_of(dtype));
         return false;
       }
-      integer = whole->get();
+      integer = *whole;
       return true;
     }
-    real = whole != nullptr ? static_cast<double>(whole->get()) : point->get();
+    real = whole != nullptr ? static_cast<double>(*whole) : *point;
     const auto code = round_to_float(real, float_format(dtype));
     if (code) real = float_value(*code, float_format(dtype));
     return true;
   }
 
-  void read_constant(const toml::node& node, std::string_view what, bool typed, Operand& operand) {
+  void read_constant(const TomlValue& node, std::string_view what, bool typed, Operand& operand) {
     ConstantFill out;
     if (number_at(node, fmt::format("the constant in {}", what), typed ? operand.dtype : DType::fp32, out.integer,
                   out.value)) {
@@ -437,15 +394,15 @@ class WorkloadReader {
     }
   }
 
-  void read_values(const toml::node& node, std::string_view what, bool typed, Operand& operand) {
-    const toml::array* list = node.as_array();
+  void read_values(const TomlValue& node, std::string_view what, bool typed, Operand& operand) {
+    const TomlArray* list = node.as_array();
     if (list == nullptr) {
       wrong_type(node, fmt::format("'values' in {}", what), "an array of numbers");
       return;
     }
     ValuesFill out;
     const DType dtype = typed ? operand.dtype : DType::fp32;
-    for (const toml::node& element : *list) {
+    for (const TomlValue& element : *list) {
       std::int64_t integer = 0;
       double real = 0;
       if (!number_at(element, fmt::format("a value in {}", what), dtype, integer, real)) return;
@@ -458,32 +415,32 @@ class WorkloadReader {
     operand.fill = std::move(out);
   }
 
-  void read_pattern(const toml::node& node, std::string_view what, Operand& operand) {
-    const toml::table* table = table_at(node, fmt::format("the pattern in {}", what));
+  void read_pattern(const TomlValue& node, std::string_view what, Operand& operand) {
+    const TomlValue* table = table_at(node, fmt::format("the pattern in {}", what));
     if (table == nullptr) return;
     const auto meant = unknown_keys(*table, "a pattern", std::array<std::string_view, 2>{"modulus", "shift"});
     PatternFill out;
-    if (const toml::node* modulus = required(*table, "modulus", position_of(node), "a pattern", meant)) {
+    if (const TomlValue* modulus = required(*table, "modulus", position_of(node), "a pattern", meant)) {
       if (const auto m = integer_at(*modulus, fmt::format("the modulus in {}", what))) out.modulus = *m;
       if (out.modulus < 1) {
         error(Code::RDU1007, position_of(*modulus), "the modulus in {} is {}; it is 1 or more", what, out.modulus);
       }
     }
-    if (const toml::node* shift = table->get("shift")) {
+    if (const TomlValue* shift = table->find("shift")) {
       if (const auto s = integer_at(*shift, fmt::format("the shift in {}", what))) out.shift = *s;
     }
     operand.fill = out;
   }
 
-  void read_random(const toml::node& node, std::string_view what, Operand& operand) {
-    const toml::table* table = table_at(node, fmt::format("'random' in {}", what));
+  void read_random(const TomlValue& node, std::string_view what, Operand& operand) {
+    const TomlValue* table = table_at(node, fmt::format("'random' in {}", what));
     if (table == nullptr) return;
     const auto meant = unknown_keys(*table, "a random fill", std::array<std::string_view, 3>{"seed", "low", "high"});
     RandomFill out;
     const bool whole = is_integer(operand.dtype);
     out.low = whole ? -128 : -1;
     out.high = whole ? 127 : 1;
-    if (const toml::node* seed = required(*table, "seed", position_of(node), "a random fill", meant)) {
+    if (const TomlValue* seed = required(*table, "seed", position_of(node), "a random fill", meant)) {
       if (const auto s = integer_at(*seed, fmt::format("the seed in {}", what))) {
         if (*s < 0) {
           error(Code::RDU1007, position_of(*seed), "the seed in {} is {}; it is 0 or more", what, *s);
@@ -493,15 +450,15 @@ class WorkloadReader {
       }
     }
     for (const auto& [key, bound] : {std::pair{"low", &out.low}, {"high", &out.high}}) {
-      const toml::node* value = table->get(key);
+      const TomlValue* value = table->find(key);
       if (value == nullptr) continue;
       if (const auto* i = value->as_integer()) {
-        *bound = static_cast<double>(i->get());
-        if (i->get() > exact_integers || i->get() < -exact_integers) {
-          error(Code::RDU1022, position_of(*value), "'{}' in {} is {}, beyond 2^53", key, what, i->get());
+        *bound = static_cast<double>(*i);
+        if (*i > exact_integers || *i < -exact_integers) {
+          error(Code::RDU1022, position_of(*value), "'{}' in {} is {}, beyond 2^53", key, what, *i);
         }
-      } else if (const auto* d = value->as_floating_point()) {
-        *bound = d->get();
+      } else if (const auto* d = value->as_float()) {
+        *bound = *d;
       } else {
         wrong_type(*value, fmt::format("'{}' in {}", key, what), "a number");
       }
@@ -509,7 +466,7 @@ class WorkloadReader {
     operand.fill = out;
   }
 
-  void read_file_fill(const toml::node& node, const toml::node* tensor_node, std::string_view what, bool typed,
+  void read_file_fill(const TomlValue& node, const TomlValue* tensor_node, std::string_view what, bool typed,
                       Operand& operand) {
     const std::string* path = string_at(node, fmt::format("'file' in {}", what));
     if (path == nullptr) return;
@@ -579,11 +536,11 @@ class WorkloadReader {
 
   // ---- operators
 
-  void read_operators(const toml::table& root, const std::vector<std::string_view>& meant) {
-    const toml::node* node = root.get("ops");
+  void read_operators(const TomlValue& root, const std::vector<std::string_view>& meant) {
+    const TomlValue* node = root.find("ops");
     if (std::find(meant.begin(), meant.end(), "ops") != meant.end()) complete_ = false;
     if (node == nullptr) return;  // RDU1016
-    const toml::array* list = node->as_array();
+    const TomlArray* list = node->as_array();
     if (list == nullptr) {
       wrong_type(*node, "'ops'", "an array of tables");
       complete_ = false;
@@ -592,17 +549,17 @@ class WorkloadReader {
     std::map<std::string_view, OperandId> ids;
     for (const Operand& operand : graph_.operands) ids.emplace(operand.name, operand.id);
     std::size_t position = 0;
-    for (const toml::node& element : *list) {
+    for (const TomlValue& element : *list) {
       const std::size_t before = found_.size();
       read_operator(element, position++, ids);
       if (errors_since(before)) complete_ = false;
     }
   }
 
-  void read_operator(const toml::node& node, std::size_t position, const std::map<std::string_view, OperandId>& ids) {
+  void read_operator(const TomlValue& node, std::size_t position, const std::map<std::string_view, OperandId>& ids) {
     Operator op;
     op.where = place(position_of(node));
-    const toml::table* table = table_at(node, "an operator");
+    const TomlValue* table = table_at(node, "an operator");
     if (table == nullptr) return;
     const Position at = position_of(node);
     const auto meant =
@@ -610,7 +567,7 @@ class WorkloadReader {
 
     bool sound = true;
     constexpr std::array<std::string_view, 1> kinds = {"matmul"};
-    if (const toml::node* kind = required(*table, "kind", at, "an operator", meant)) {
+    if (const TomlValue* kind = required(*table, "kind", at, "an operator", meant)) {
       const std::string* s = string_at(*kind, "the kind of an operator");
       sound = s != nullptr;
       if (s != nullptr && *s != kinds[0]) {
@@ -622,7 +579,7 @@ class WorkloadReader {
       sound = false;
     }
     op.name = fmt::format("{}{}", name_of(op.kind), position);
-    if (const toml::node* name = table->get("name")) {
+    if (const TomlValue* name = table->find("name")) {
       const std::string* s = string_at(*name, "the name of an operator");
       sound = sound && s != nullptr;
       if (s != nullptr && good_name(*s, position_of(*name), "an operator")) op.name = *s;
@@ -635,9 +592,9 @@ class WorkloadReader {
     }
 
     const std::string what = fmt::format("operator '{}'", op.name);
-    if (const toml::node* in = required(*table, "in", at, what, meant)) {
-      if (const toml::array* names = in->as_array()) {
-        for (const toml::node& name : *names) {
+    if (const TomlValue* in = required(*table, "in", at, what, meant)) {
+      if (const TomlArray* names = in->as_array()) {
+        for (const TomlValue& name : *names) {
           const auto id = tensor_at(name, "an element of 'in'", ids);
           if (id) op.in.push_back(*id);
           sound = sound && id.has_value();
@@ -649,7 +606,7 @@ class WorkloadReader {
     } else {
       sound = false;
     }
-    if (const toml::node* result = required(*table, "out", at, what, meant)) {
+    if (const TomlValue* result = required(*table, "out", at, what, meant)) {
       const auto id = tensor_at(*result, "'out'", ids);
       if (id) op.out = *id;
       sound = sound && id.has_value();
@@ -660,7 +617,7 @@ class WorkloadReader {
     graph_.operators.push_back(std::move(op));
   }
 
-  std::optional<OperandId> tensor_at(const toml::node& node, std::string_view what,
+  std::optional<OperandId> tensor_at(const TomlValue& node, std::string_view what,
                                      const std::map<std::string_view, OperandId>& ids) {
     const std::string* name = string_at(node, fmt::format("{} of an operator", what));
     if (name == nullptr) return std::nullopt;
@@ -705,19 +662,19 @@ class WorkloadReader {
 
   // ---- [schedule.OP]
 
-  void read_pins(const toml::table& root) {
-    const toml::node* node = root.get("schedule");
+  void read_pins(const TomlValue& root) {
+    const TomlValue* node = root.find("schedule");
     if (node == nullptr) return;
-    const toml::table* schedule = table_at(*node, "'schedule'");
+    const TomlValue* schedule = table_at(*node, "'schedule'");
     if (schedule == nullptr) return;
     std::map<std::string_view, OperatorId> ids;
     for (const Operator& op : graph_.operators) ids.emplace(op.name, op.id);
-    for (const Member& m : members(*schedule)) read_pin(m, ids);
+    for (const TomlMember& m : *schedule->as_table()) read_pin(m, ids);
   }
 
-  void read_pin(const Member& member, const std::map<std::string_view, OperatorId>& ids) {
-    const std::string what = fmt::format("[schedule.{}]", member.name);
-    const toml::table* table = table_at(*member.value, what);
+  void read_pin(const TomlMember& member, const std::map<std::string_view, OperatorId>& ids) {
+    const std::string what = fmt::format("[schedule.{}]", member.key);
+    const TomlValue* table = table_at(member.value, what);
     if (table == nullptr) return;
     using Number = std::optional<std::uint32_t> SchedulePin::*;
     constexpr std::array<std::pair<std::string_view, Number>, 8> numbers = {{{"sites", &SchedulePin::sites},
@@ -733,14 +690,15 @@ class WorkloadReader {
     unknown_keys(*table, what, keys);
 
     SchedulePin pin;
-    if (const auto op = ids.find(member.name); op != ids.end()) {
+    if (const auto op = ids.find(member.key); op != ids.end()) {
       pin.op = op->second;
-    } else if (!operator_positions_.contains(member.name)) {  // else it has an error of its own
-      suggest_nearest(error(Code::RDU1026, member.at, "{} pins an operator that there is not", what), member.name,
+    } else if (!operator_positions_.contains(member.key)) {  // else it has an error of its own
+      suggest_nearest(error(Code::RDU1026, position_of(member), "{} pins an operator that there is not", what),
+                      member.key,
                       candidates(operator_positions_, [](const auto& o) { return std::string_view(o.first); }));
     }
     for (const auto& [key, number] : numbers) {
-      const toml::node* value = table->get(key);
+      const TomlValue* value = table->find(key);
       if (value == nullptr) continue;
       const auto n = integer_at(*value, fmt::format("'{}' of {}", key, what));
       if (!n) continue;
@@ -753,7 +711,7 @@ class WorkloadReader {
     }
     const std::uint64_t unrolled = std::uint64_t{pin.unroll_m.value_or(1)} * pin.unroll_n.value_or(1);
     if (pin.sites && unrolled * pin.unroll_k.value_or(1) > *pin.sites) {
-      error(Code::RDU1026, member.at, "{} unrolls over {} x {} x {} sites, and allows {}", what,
+      error(Code::RDU1026, position_of(member), "{} unrolls over {} x {} x {} sites, and allows {}", what,
             pin.unroll_m.value_or(1), pin.unroll_n.value_or(1), pin.unroll_k.value_or(1), *pin.sites);
     }
     graph_.pins.push_back(pin);

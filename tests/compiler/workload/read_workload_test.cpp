@@ -418,30 +418,6 @@ TEST_CASE("a workload that is no file, or too large a one, is refused") {
   CHECK(read_workload(folder.write("large.toml", large)).diagnostics().contains(Code::RDU1024));
 }
 
-TEST_CASE("keys that nest a million tables do not overrun the stack") {
-  std::string key;
-  for (int i = 0; i < 1'000'000; ++i) key += "a.";
-  CHECK(parse(key + "b = 1\n").diagnostics().contains(Code::RDU1003));
-  CHECK(parse("[" + key + "b]\n").diagnostics().contains(Code::RDU1003));
-  CHECK(parse("[[" + key + "b]]\n").diagnostics().contains(Code::RDU1003));
-  CHECK(parse(std::string(100'000, '[')).diagnostics().contains(Code::RDU1003));
-  std::string brackets = "a = ";
-  for (int i = 0; i < 100'000; ++i) brackets += "[";
-  CHECK(parse(brackets).diagnostics().contains(Code::RDU1003));
-  std::string inline_tables = "a = ";
-  for (int i = 0; i < 100'000; ++i) inline_tables += "{a=";
-  CHECK(parse(inline_tables).diagnostics().contains(Code::RDU1003));
-}
-
-// Found by fuzzing: toml++ 3.3 takes for unreachable what characters of this range reach.
-TEST_CASE("characters from U+FE26 to U+FEFE outside of a string are a fault of syntax, inside they are not") {
-  for (const char* text : {"\uFE38", "\uFE38xnput\"\n", "name\uFE26= 1", "a = \uFEFE", "a = 1\uFE70"}) {
-    CAPTURE(text);
-    CHECK(parse(text).diagnostics().contains(Code::RDU1003));
-  }
-  CHECK(parse(replaced(small, "\"small\"", "\"\uFE38\" # \uFEFE")).ok());
-}
-
 TEST_CASE("an empty file, and files of another kind, say what is missing") {
   CHECK(parse("").diagnostics().contains(Code::RDU1005));
   CHECK(parse("tensors = 3\nname = 4\nops = 5\nschedule = 6\n").diagnostics().error_count() == 4);
