@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -26,12 +27,12 @@ class TomlValue {
   struct DateOrTime {};  // there is one; nothing here reads it
 
   TomlValue() = default;
-  explicit TomlValue(bool v) : value_(v) {}
-  explicit TomlValue(std::int64_t v) : value_(v) {}
-  explicit TomlValue(double v) : value_(v) {}
-  explicit TomlValue(std::string v) : value_(std::move(v)) {}
-  explicit TomlValue(TomlArray v) : value_(std::move(v)) {}
-  explicit TomlValue(TomlTable v) : value_(std::move(v)) {}
+  explicit TomlValue(bool v);
+  explicit TomlValue(std::int64_t v);
+  explicit TomlValue(double v);
+  explicit TomlValue(std::string v);
+  explicit TomlValue(TomlArray v);
+  explicit TomlValue(TomlTable v);
 
   const bool* as_boolean() const { return std::get_if<bool>(&value_); }
   const std::int64_t* as_integer() const { return std::get_if<std::int64_t>(&value_); }
@@ -59,6 +60,14 @@ struct TomlMember {
   std::uint32_t column = 1;
   TomlValue value;
 };
+
+// Here, and not in the class, where a member is not yet complete.
+inline TomlValue::TomlValue(bool v) : value_(v) {}
+inline TomlValue::TomlValue(std::int64_t v) : value_(v) {}
+inline TomlValue::TomlValue(double v) : value_(v) {}
+inline TomlValue::TomlValue(std::string v) : value_(std::move(v)) {}
+inline TomlValue::TomlValue(TomlArray v) : value_(std::move(v)) {}
+inline TomlValue::TomlValue(TomlTable v) : value_(std::move(v)) {}
 
 // The document as a table. Requires UTF-8. Errors: `code` at where:line:column, the first fault only.
 Result<TomlValue> parse_toml(std::string_view text, const std::string& where, Code code);

@@ -86,7 +86,11 @@ TEST_CASE("a fault has the position where it is") {
 TEST_CASE("keys of more than 33 parts are refused, wherever they stand") {
   const std::string deep = repeated("a.", 32) + "a";
   const std::string too_deep = repeated("a.", 33) + "a";
-  for (const auto& [before, after] : std::vector<std::pair<std::string, std::string>>{
+  struct Around {
+    std::string before;
+    std::string after;
+  };
+  for (const Around& text : std::vector<Around>{
            {"", " = 1\n"},
            {"[", "]\n"},
            {"[[", "]]\n"},
@@ -100,9 +104,9 @@ TEST_CASE("keys of more than 33 parts are refused, wherever they stand") {
            {"x = 1 # \"\n", " = 1\n"},
            {"x = 1 # '''\n", " = 1\n"},
        }) {
-    CAPTURE(before);
-    CHECK(place_of_fault(before + deep + after) == "ok");
-    CHECK(place_of_fault(before + too_deep + after) != "ok");
+    CAPTURE(text.before);
+    CHECK(place_of_fault(text.before + deep + text.after) == "ok");
+    CHECK(place_of_fault(text.before + too_deep + text.after) != "ok");
   }
   CHECK(place_of_fault(repeated("\"a\" . ", 33) + "a = 1") != "ok");
 }
