@@ -82,7 +82,6 @@ class Execution {
   void fire(Index actor);
   void fire_recv(Index actor);
   void fire_collective(Index joint);
-  void take_pages(Actor& a);
   void push(Channel& c, const PageContent& content, std::uint32_t pages, std::uint32_t reserved);
   void pop(Channel& c, Index slot, std::uint64_t pages);
   void wake(Index actor);
@@ -691,7 +690,8 @@ UntimedRun run_untimed(const SpatialProgram& p, std::uint32_t native_tile, std::
     std::uint64_t steps = 0;
     for (StageId id : c.stages) {
       const Stage& s = p.stage(id);
-      std::uint64_t of_stage = s.firings;
+      // Taking a run up costs, too: a stage that never fires is not free.
+      std::uint64_t of_stage = plus(s.firings, c.one_to_one ? 1 : 16);
       for (const Port& port : s.ports)
         if (port.direction == Direction::output)
           of_stage = plus(plus(of_stage, sum_over(port.push, s.firings).value_or(~std::uint64_t{0})),

@@ -4,8 +4,8 @@
 // A stage fires as the machine's does: when every port can be served, all at once. Firing order does not change what a
 // stage sees (each buffer has one producer, and consumers do not choose), so one order decides for all.
 //
-// work     A step is a firing or a page pushed. The instances of a cluster (clusters.h) whose hand-offs are one to one
-// run
+// work     A step is a firing, a page pushed, or a stage taken up. The instances of a cluster (clusters.h) whose
+// hand-offs are one to one run
 //          apart, so that a program of thousands of sites is many small runs. Within `most_steps` all of them run a
 //          whole trip. Where that is more, only the first and the last instance run, and of a trip only the part that
 //          repeats. A run that still takes more than `most_steps`, or than is left of four times that for all, is not

@@ -53,12 +53,12 @@ TEST_CASE("a run that takes too many steps is not started, and says so") {
 
 TEST_CASE("where all instances would take too many steps, the first and the last are looked at") {
   SpatialProgram p = program();
-  // One instance's run: 4 + 4 + 4 + 1 firings, 4 + 4 + 1 pages.
-  CHECK(run_untimed(p, 32, 22).sums.empty());
+  // One instance's run: 4 stages, 4 + 4 + 4 + 1 firings, 4 + 4 + 1 pages.
+  CHECK(run_untimed(p, 32, 26).sums.empty());
   std::swap(std::get<Store>(stage(p, "down.store").kind).pattern.first[0],
             std::get<Store>(stage(p, "down.store").kind).pattern.first[1]);
-  CHECK(run_untimed(p, 32, 22).sums.size() == 1);
-  CHECK(run_untimed(p, 32, 21).undecided.has_value());
+  CHECK(run_untimed(p, 32, 26).sums.size() == 1);
+  CHECK(run_untimed(p, 32, 25).undecided.has_value());
 }
 
 // A stage that sends both of its buffers to one that reads them in the other order.
