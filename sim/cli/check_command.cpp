@@ -17,16 +17,16 @@ std::string_view scope_name(ProofScope s) {
 }
 
 std::string table(const SpatialProgram& p, const Certificate& c) {
-  std::string text = fmt::format("{} on {}, {} chip{}: verified\n", p.header.name, p.header.target_name,
-                                 p.header.plan.chips, p.header.plan.chips == 1 ? "" : "s");
+  std::string text = fmt::format("{} on {}, {} chip{}: every rule holds; its obligations, proved again:\n", p.header.name,
+                                 p.header.target_name, p.header.plan.chips, p.header.plan.chips == 1 ? "" : "s");
   for (const Obligation& o : c.obligations) {
-    text += fmt::format("{:<24} {:<10} {}{}{}\n", name_of(o.kind), name_of(o.status),
+    text += fmt::format("{:<26} {:<10} {}{}{}\n", name_of(o.kind), name_of(o.status),
                         o.status == ProofStatus::proved ? scope_name(o.scope) : "",
                         o.status != ProofStatus::proved && !o.reason.empty() ? ": " : "", o.reason);
   }
-  text += fmt::format("{} buffers balanced, {} local and {} crossing hand-offs; at least {} cycles, {} predicted\n",
-                      c.buffers.size(), c.local_edges, c.crossing_edges, with_commas(c.lower_bound_cycles),
-                      with_commas(c.predicted_cycles));
+  text += fmt::format("{} buffers, {} local and {} crossing hand-offs; at least {} cycles{}\n", c.buffers.size(),
+                      c.local_edges, c.crossing_edges, with_commas(c.lower_bound_cycles),
+                      p.certificate ? ", " + with_commas(p.certificate->predicted_cycles) + " predicted" : "");
   return text;
 }
 
