@@ -29,7 +29,7 @@ struct StageCost {
 
 struct CollectiveCost {
   Cycles cycles = 0;          // alpha-beta estimate on the topology
-  Cycles latency_cycles = 0;  // the alpha part of it: what does not shrink with the bytes
+  Cycles latency_cycles = 0;  // the alpha part of its first page: what no overlap with other work hides
   Bytes bytes_per_chip = 0;   // sent by the busiest chip
   friend bool operator==(const CollectiveCost&, const CollectiveCost&) = default;
 };
@@ -66,8 +66,10 @@ struct Costs {
 Costs estimate(const SpatialProgram& program, const Target& target);
 
 // Alpha-beta estimate of a collective of `bytes` (a member's whole contribution, spread over `lanes` independent
-// instances) over `members` on the target's topology. One member: 0.
+// instances, each of which contributes `pages` pages one after the other) over `members` on the target's topology, with
+// the crossing hand-off that the target prefers. One member: 0. A ring takes a page all the way round before the next;
+// the others take page after page, as far as the hand-off lets them follow each other.
 CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algorithm, Bytes bytes, std::uint64_t lanes,
-                                   const std::vector<ChipId>& members, const Target& target);
+                                   const std::vector<ChipId>& members, const Target& target, std::uint64_t pages = 1);
 
 }  // namespace rdusim

@@ -20,6 +20,15 @@ std::uint64_t lanes_of(const SpatialProgram& program, CollectiveId collective) {
   return lanes;
 }
 
+// Pages that an instance of the stages before the collective hands to it, in a run of its section.
+std::uint64_t pages_into(const SpatialProgram& program, CollectiveId collective) {
+  std::uint64_t pages = 1;
+  for (const Edge& e : program.edges)
+    if (e.collective == collective && !program.stage(e.from).collective)
+      pages = std::max(pages, cost::pages_pushed(program, program.stage(e.from), e.buffer));
+  return pages;
+}
+
 }  // namespace
 
 Costs estimate(const SpatialProgram& program, const Target& target) {
@@ -34,8 +43,8 @@ Costs estimate(const SpatialProgram& program, const Target& target) {
   costs.stages = cost::stage_costs(program, target, memory, crossings);
   for (const Collective& c : program.collectives) {
     const Bytes bytes = c.bytes.empty() ? 0 : *std::max_element(c.bytes.begin(), c.bytes.end());
-    costs.collectives.push_back(
-        estimate_collective(c.kind, c.algorithm, bytes, lanes_of(program, c.id), c.members, target));
+    costs.collectives.push_back(estimate_collective(c.kind, c.algorithm, bytes, lanes_of(program, c.id), c.members,
+                                                    target, pages_into(program, c.id)));
   }
   for (const Section& s : program.sections) {
     costs.sections.push_back(

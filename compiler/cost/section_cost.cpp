@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "compiler/cost/crossing_trips.h"
 #include "compiler/cost/exact.h"
 #include "compiler/cost/stage_cost.h"
 #include "compiler/cost/stage_order.h"
@@ -265,13 +266,17 @@ class SectionEstimate {
       if (!here(from) || !valid(f) || f.to >= e.routes.size() || e.routes[f.to].empty()) continue;
       Traffic& traffic = all[e.collective];
       for (const LinkId id : e.routes[f.to]) traffic.load[id] = plus(traffic.load[id], f.bytes);
-      const Cycles latency = crossing_latency(p_, t_, f);
+      const Cycles one_way = crossing_latency(p_, t_, f);
+      const CrossingTrips trips = trips_of(e.handshake);
+      const Cycles latency = times(one_way, 1 + trips.before_seen);
       traffic.latency = std::max(traffic.latency, latency);
       if (!from.collective) traffic.pages = std::max(traffic.pages, f.pages);
       for (const Port& port : receiver(f).ports)
         if (const std::uint64_t depth = p_.buffer(port.buffer).depth_pages;
             port.direction == Direction::output && depth != 0)
-          traffic.round_trips = std::max(traffic.round_trips, times(f.pages / depth, 2 * latency));
+          traffic.round_trips =
+              std::max(traffic.round_trips, times(f.pages > 0 ? (f.pages - 1) / (trips.windowed ? depth : 1) : 0,
+                                                  times(one_way, 1 + trips.before_next)));
     }
     Cycles link = 0;
     for (const auto& [collective, traffic] : all) {

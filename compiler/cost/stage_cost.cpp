@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/cost/crossing_trips.h"
 #include "compiler/cost/exact.h"
 
 namespace rdusim::cost {
@@ -176,8 +177,9 @@ std::vector<StageCost> stage_costs(const SpatialProgram& program, const Target& 
     cost.initiation_interval_cycles =
         std::max<Cycles>({cost.initiation_interval_cycles, ceil_div(time_of(f.bytes, share), pages), 1});
     cost.latency_cycles =
-        std::max(cost.latency_cycles, crossing_latency(program, target, f) + 2 * target.pmu.access_latency_cycles +
-                                          ceil_div(time_of(f.bytes, own), pages));
+        std::max(cost.latency_cycles,
+                 times(crossing_latency(program, target, f), 1 + trips_of(program.edge(f.edge).handshake).before_seen) +
+                     2 * target.pmu.access_latency_cycles + ceil_div(time_of(f.bytes, own), pages));
   }
   for (const Stage& s : program.stages) {
     StageCost& cost = costs[s.id.value];

@@ -95,6 +95,46 @@ TEST_CASE("lanes round their own chunks up") {
   CHECK(many.bytes_per_chip == 2 * 32 * 2);  // 3 bytes a lane, 2 a chunk
 }
 
+// Cycles of an all-reduce of `pages` pages a lane over four chips that are all linked, by hand-off.
+Cycles all_reduce(CollectiveAlgorithm algorithm, CrossingHandshake crossing, Bytes bytes, std::uint64_t pages) {
+  Target t = mesh_of(4);
+  t.crossing = {crossing};
+  return estimate_collective(CollectiveKind::all_reduce, algorithm, bytes, 1, first(4), t, pages).cycles;
+}
+
+TEST_CASE("a ring takes each page all the way round") {
+  const Bytes page = 32 * 4 * 10;  // 10 cycles a chunk
+  CHECK(all_reduce(CollectiveAlgorithm::ring, CrossingHandshake::token, page, 1) == 6 * (100 + 10));
+  CHECK(all_reduce(CollectiveAlgorithm::ring, CrossingHandshake::token, 5 * page, 5) == 5 * 6 * (100 + 10));
+}
+
+TEST_CASE("pages of the other algorithms follow each other as the hand-off lets them") {
+  // Bytes that take no time: two steps of the way there, and four more pages in each, two of which share a round trip.
+  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::token, 4, 1) == 2 * (100 + 1));
+  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::token, 4, 5) == 2 * (100 + 4 * 200 / 2));
+  // Many bytes hide the round trips.
+  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::token, 1 << 20, 5) ==
+        all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::token, 1 << 20, 1));
+}
+
+TEST_CASE("a semaphore moves one page a round trip, a barrier one in two") {
+  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::semaphore, 4, 5) == 2 * (100 + 4 * 200));
+  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::barrier, 4, 5) == 2 * (300 + 4 * 400));
+  // Six steps of a ring: the first finds its landing free, the others wait until it is.
+  CHECK(all_reduce(CollectiveAlgorithm::ring, CrossingHandshake::semaphore, 4, 1) == 5 * 200 + 100 + 6);
+  CHECK(all_reduce(CollectiveAlgorithm::ring, CrossingHandshake::barrier, 4, 1) == 5 * 400 + 300 + 6);
+}
+
+TEST_CASE("a ring's reduce passes pages along a line") {
+  const Target t = mesh_of(4);
+  const auto cycles = [&](std::uint64_t pages) {
+    return estimate_collective(CollectiveKind::reduce, CollectiveAlgorithm::ring, 3200 * pages, 1, first(4), t, pages)
+        .cycles;
+  };
+  CHECK(cycles(1) == 3 * (100 + 100));
+  CHECK(cycles(5) == 3 * (100 + 100) + 4 * 100);  // one page behind the other
+}
+
 TEST_CASE("automatic is the least of the algorithms") {
   CHECK(rc::check([] {
     const auto n = *rc::gen::inRange<std::uint32_t>(2, 9);
