@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 #include <systemc>
+#include <typeinfo>
 #include <utility>
 
 #include "models/units/chip.h"
@@ -32,20 +33,36 @@ std::uint64_t draw(std::uint64_t& state) {
 // How a run is going, as all chips see it.
 struct Progress {
   std::uint64_t activations = 0;
-  Cycle last = 0;  // latest cycle in which something happened
+  Cycle last = 0;    // latest cycle in which something happened
+  Cycle window = 0;  // 1: every chip is woken at each of its event times; else chips run ahead to the window's end
+  Cycle window_start = 0;
+  Cycle window_end = 0;  // first cycle after the window that chips are running in
   bool stopped = false;
   bool beyond = false;
 };
 
-// A chip as the kernel knows it: a name, and one method that wakes at each of the chip's event times.
+// What a chip module asks of the machine around it.
+class Surroundings {
+ public:
+  virtual ~Surroundings() = default;
+  // A chip is about to run at `now`, in a window that no chip has run in yet: what was recorded is handed on.
+  virtual void enter_window(Cycle now) = 0;
+};
+
+// A chip as the kernel knows it: a name, and one method.
+//
+// The method wakes at each of the chip's event times; where chips run ahead, at the first of each window, and works off
+// the chip's events to the window's end, before which nothing that another chip does can reach it.
 class ChipModule final : public sc_core::sc_module {
  public:
   SC_HAS_PROCESS(ChipModule);
-  ChipModule(const sc_core::sc_module_name& name, Chip& chip, Progress& progress, const MachineOptions& options)
+  ChipModule(const sc_core::sc_module_name& name, Chip& chip, Progress& progress, const MachineOptions& options,
+             Surroundings& around)
       : sc_module(name),
         chip_(chip),
         progress_(progress),
         options_(options),
+        around_(around),
         shuffle_(options.shuffle_seed == 0 ? 0 : options.shuffle_seed * 31 + chip.id().value + 1) {
     SC_METHOD(step);
     sensitive << wake_;
@@ -60,9 +77,11 @@ class ChipModule final : public sc_core::sc_module {
   }
 
  private:
+  bool halted() const { return progress_.stopped || progress_.beyond; }
+
   void step() {
     const Cycle now = sc_core::sc_time_stamp().value();
-    if (progress_.stopped || progress_.beyond) return;
+    if (halted()) return;
     if (shuffle_ != 0 && !held_back_) {
       // Chips that are active in the same cycle: whoever draws more delta cycles comes later.
       held_back_ = true;
@@ -74,27 +93,30 @@ class ChipModule final : public sc_core::sc_module {
       return;
     }
     held_back_ = false;
-    if (options_.max_cycles && now > *options_.max_cycles) {
-      progress_.beyond = true;
-      sc_core::sc_stop();
-      return;
-    }
     ++progress_.activations;
-    if (chip_.next() == now) {
-      chip_.advance(now);
-      progress_.last = std::max(progress_.last, now);
+    if (now >= progress_.window_end) around_.enter_window(now);
+    while (!halted()) {
+      const auto next = chip_.next();
+      if (!next) return;
+      if (*next >= progress_.window_end) {
+        wake_.notify(ticks(*next - now));
+        return;
+      }
+      if (options_.max_cycles && *next > *options_.max_cycles) {
+        progress_.beyond = true;
+        break;
+      }
+      chip_.advance(*next);
+      progress_.last = std::max(progress_.last, *next);
+      if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) progress_.stopped = true;
     }
-    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
-      progress_.stopped = true;
-      sc_core::sc_stop();
-      return;
-    }
-    if (const auto next = chip_.next()) wake_.notify(ticks(*next - now));
+    sc_core::sc_stop();
   }
 
   Chip& chip_;
   Progress& progress_;
   const MachineOptions& options_;
+  Surroundings& around_;
   sc_core::sc_event wake_;
   std::uint64_t shuffle_;
   std::uint64_t rounds_ = 0;
@@ -103,16 +125,34 @@ class ChipModule final : public sc_core::sc_module {
 
 }  // namespace
 
-struct Machine::Impl final : Outside {
+struct Machine::Impl final : Outside, Surroundings {
   Impl(const SpatialProgram& p, const Target& t, const MachineOptions& o, TensorImages& images, EventSink& s)
       : program(p), target(t), options(o), sink(s) {
     Elaboration e = elaborate(p, t, o.values, o.faults);
     laws = std::move(e.laws);
     chips.resize(e.chips.size());
-    for (std::size_t i = 0; i < e.chips.size(); ++i) {
-      if (e.chips[i].used)
-        chips[i] = std::make_unique<Chip>(std::move(e.chips[i]), laws, provenance, images, sink, *this, o.shuffle_seed);
+    records.resize(e.chips.size());
+    for (std::size_t i = 0; i < e.chips.size(); ++i)
+      if (e.chips[i].used) used.push_back(i);
+    progress.window = window(e);
+    // A plain EventSink hears nothing; nothing is told to it.
+    const bool heard = typeid(sink) != typeid(EventSink);
+    recording = heard && used.size() > 1;
+    for (const std::size_t i : used) {
+      chips[i] = std::make_unique<Chip>(std::move(e.chips[i]), laws, provenance, images, *this, o.shuffle_seed);
+      chips[i]->tell_to(heard && !recording ? &sink : nullptr, recording ? &records[i] : nullptr);
     }
+  }
+
+  // How far a chip may run ahead of the others: the least latency of the links that the program uses. Not at all where
+  // a fault may make a page overtake the place that it lands in, nor where equal-time events are shuffled.
+  Cycle window(const Elaboration& e) const {
+    constexpr Cycle longest = 1 << 16;  // the stop flag is looked at, at least so often
+    if (!options.run_ahead || !options.faults.empty() || options.shuffle_seed != 0) return 1;
+    Cycle least = longest;
+    for (const ChipState& c : e.chips)
+      for (const ChipLink& l : c.links) least = std::min<Cycle>(least, l.latency());
+    return std::max<Cycle>(least, 1);
   }
 
   void post(std::uint32_t chip, Cycle at, const Event& e) override {
@@ -124,6 +164,48 @@ struct Machine::Impl final : Outside {
     chips[chip]->accept(channel, page, tag, values, bytes);
   }
 
+  void enter_window(Cycle now) override {
+    hand_on_records();
+    const Cycle start = progress.window_start + (now - progress.window_start) / progress.window * progress.window;
+    progress.window_end = start + progress.window;
+  }
+
+  // Records of all chips in rising time, chip by chip within a cycle, until a listener asks to stop.
+  void hand_on_records() {
+    if (!recording) return;
+    const auto later = [&](std::size_t a, std::size_t b) {
+      const Cycle at = records[a].time(), bt = records[b].time();
+      return at != bt ? at > bt : a > b;
+    };
+    std::vector<std::size_t>& heap = order;
+    heap.clear();
+    for (const std::size_t i : used)
+      if (!records[i].done()) heap.push_back(i);
+    std::make_heap(heap.begin(), heap.end(), later);
+    Cycle at = 0;
+    while (!heap.empty()) {
+      std::pop_heap(heap.begin(), heap.end(), later);
+      EventRecord& r = records[heap.back()];
+      if (r.time() != at && asked_to_stop()) {
+        progress.stopped = true;
+        progress.last = at;
+        for (const std::size_t i : used) records[i].clear();
+        sc_core::sc_stop();
+        return;
+      }
+      at = r.time();
+      while (!r.done() && r.time() == at) r.hand_on(sink);
+      if (r.done()) {
+        heap.pop_back();
+      } else {
+        std::push_heap(heap.begin(), heap.end(), later);
+      }
+    }
+    for (const std::size_t i : used) records[i].clear();
+    if (asked_to_stop()) progress.stopped = true, progress.last = at;
+  }
+  bool asked_to_stop() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
+
   const SpatialProgram& program;
   const Target& target;
   const MachineOptions options;
@@ -133,6 +215,10 @@ struct Machine::Impl final : Outside {
   Progress progress;
   std::vector<std::unique_ptr<Chip>> chips;
   std::vector<std::unique_ptr<ChipModule>> modules;  // by chip, as chips
+  std::vector<EventRecord> records;                  // by chip
+  std::vector<std::size_t> used;                     // chips that are there
+  std::vector<std::size_t> order;                    // scratch of hand_on_records
+  bool recording = false;
 };
 
 Machine::Machine(const SpatialProgram& program, const Target& target, const MachineOptions& options,
@@ -157,7 +243,7 @@ MachineOutcome Machine::run() {
   for (std::size_t i = 0; i < m.chips.size(); ++i) {
     if (!m.chips[i]) continue;
     const std::string name = "chip" + std::to_string(i);
-    m.modules[i] = std::make_unique<ChipModule>(name.c_str(), *m.chips[i], m.progress, m.options);
+    m.modules[i] = std::make_unique<ChipModule>(name.c_str(), *m.chips[i], m.progress, m.options, m);
   }
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
 
@@ -177,9 +263,10 @@ MachineOutcome Machine::run() {
       m.chips[i]->start_section(section.id, start);
       if (const auto next = m.chips[i]->next()) m.modules[i]->expect(*next);
     }
-    m.progress.last = start;
+    m.progress.last = m.progress.window_start = m.progress.window_end = start;
     // Returns when no event is pending: all that could happen has happened.
     sc_core::sc_start();
+    m.hand_on_records();
     now = m.progress.last;
     if (m.progress.stopped) {
       out.end = MachineOutcome::End::stopped;

@@ -23,6 +23,9 @@ struct MachineOptions {
   bool values = true;  // else timing-only: provenance, no values
   std::optional<Cycle> max_cycles;
   std::uint64_t shuffle_seed = 0;  // not 0: equal-time events are dispatched in a random order (a test)
+  // Chips run ahead of each other as far as the links' latency allows, and events are put in order afterwards; else
+  // every chip is woken at each of its event times. Both give the same.
+  bool run_ahead = true;
   std::vector<Fault> faults;
   const std::atomic<bool>* stop = nullptr;  // looked at after each event time; set by a checker or by Ctrl-C
 };

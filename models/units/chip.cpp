@@ -26,13 +26,12 @@ const Fault* find(const std::vector<Fault>& faults, FaultKind kind, std::uint64_
 
 }  // namespace
 
-Chip::Chip(ChipState state, const MachineLaws& laws, ProvenanceTable& provenance, TensorImages& images, EventSink& sink,
+Chip::Chip(ChipState state, const MachineLaws& laws, ProvenanceTable& provenance, TensorImages& images,
            Outside& outside, std::uint64_t shuffle_seed)
     : c_(std::move(state)),
       laws_(laws),
       provenance_(provenance),
       images_(images),
-      sink_(sink),
       outside_(outside),
       shuffle_(shuffle_seed == 0 ? 0 : shuffle_seed + c_.chip.value + 1) {
   if (laws_.values) {

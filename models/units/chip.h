@@ -28,6 +28,7 @@
 
 #include "models/events/provenance.h"
 #include "models/units/chip_state.h"
+#include "models/units/event_record.h"
 #include "models/units/page_region.h"
 #include "models/units/waiting.h"
 
@@ -68,8 +69,14 @@ class Chip {
     memory_write,  // stage: a store's page is at the memory
   };
 
-  Chip(ChipState state, const MachineLaws& laws, ProvenanceTable& provenance, TensorImages& images, EventSink& sink,
-       Outside& outside, std::uint64_t shuffle_seed);
+  Chip(ChipState state, const MachineLaws& laws, ProvenanceTable& provenance, TensorImages& images, Outside& outside,
+       std::uint64_t shuffle_seed);
+
+  // Where events go: to a listener as they happen, to a record, or (neither) nowhere.
+  void tell_to(EventSink* sink, EventRecord* record) {
+    sink_ = sink;
+    record_ = record;
+  }
 
   // Applies and grants everything of cycle `now`.
   void advance(Cycle now);
@@ -201,7 +208,11 @@ class Chip {
 
   template <class E>
   void tell(const E& e) {
-    sink_.on(e);
+    if (record_ != nullptr) {
+      record_->add(e);
+    } else if (sink_ != nullptr) {
+      sink_->on(e);
+    }
   }
   void put(Cycle at, EventKind kind, std::uint32_t unit, std::uint32_t amount = 0) {
     queue_.put(at > now_ ? at : now_ + 1, {kind, unit, amount});
@@ -211,7 +222,8 @@ class Chip {
   const MachineLaws& laws_;
   ProvenanceTable& provenance_;
   TensorImages& images_;
-  EventSink& sink_;
+  EventSink* sink_ = nullptr;
+  EventRecord* record_ = nullptr;
   Outside& outside_;
   EventQueue queue_;
   Pool pool_;

@@ -18,8 +18,9 @@
 namespace rdusim::test {
 
 struct Digest {
-  std::uint64_t ordered = 0;    // depends on the order of events
-  std::uint64_t unordered = 0;  // does not; without numbers of provenance sets, which depend on the order too
+  std::uint64_t exact = 0;      // every field of every event in order
+  std::uint64_t ordered = 0;    // the same without numbers of provenance sets, which depend on who asked first
+  std::uint64_t unordered = 0;  // and without the order
 };
 
 // Listens to everything; holds the laws that every run keeps, whatever the program.
@@ -40,17 +41,18 @@ class Listener final : public EventSink {
 
   explicit Listener(const SpatialProgram& p) : p_(p) {}
 
-#define RDU_LISTEN(Event)                       \
-  void on(const Event& e) override {            \
-    ++count[k##Event];                          \
-    rising = rising && e.at >= last;            \
-    last = e.at;                                \
-    h_ = k##Event;                              \
-    plain_ = k##Event;                          \
-    fields(e);                                  \
-    digest.ordered = mix(digest.ordered, h_);   \
-    digest.unordered += mix(plain_, 0x1234567); \
-    law(e);                                     \
+#define RDU_LISTEN(Event)                         \
+  void on(const Event& e) override {              \
+    ++count[k##Event];                            \
+    rising = rising && e.at >= last;              \
+    last = e.at;                                  \
+    h_ = k##Event;                                \
+    plain_ = k##Event;                            \
+    fields(e);                                    \
+    digest.exact = mix(digest.exact, h_);         \
+    digest.ordered = mix(digest.ordered, plain_); \
+    digest.unordered += mix(plain_, 0x1234567);   \
+    law(e);                                       \
   }
   RDU_EVENTS(RDU_LISTEN)
 #undef RDU_LISTEN
