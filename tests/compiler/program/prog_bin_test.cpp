@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 
 #include "compiler/program/program_json.h"
@@ -368,4 +369,19 @@ TEST_CASE("a byte altered under right checksums gives another program or a refus
   }
   CHECK(accepted > 0);
   CHECK(refused > 0);
+}
+
+TEST_CASE("each program file of the errors folder is refused with the code that its name starts with, and just that") {
+  std::size_t inputs = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(RDUSIM_SOURCE_DIR) + "/tests/errors/files")) {
+    if (entry.path().extension() != ".bin") continue;
+    ++inputs;
+    const std::string name = entry.path().filename().string();
+    CAPTURE(name);
+    const auto bytes = read_file(entry.path().string(), 1U << 20U);
+    REQUIRE(bytes.ok());
+    CHECK("RDU" + std::to_string(static_cast<int>(refusal(*bytes))) == name.substr(0, 7));
+  }
+  CHECK(inputs == 7);
 }
