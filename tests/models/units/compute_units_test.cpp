@@ -1,0 +1,149 @@
+// PCU, PMU, AGCU and chip link: each law at its edge.
+#include <doctest/doctest.h>
+
+#include "models/units/agcu.h"
+#include "models/units/chip_link.h"
+#include "models/units/pcu.h"
+#include "models/units/pmu.h"
+
+namespace rdusim {
+namespace {
+
+PcuParameters pcu_parameters() {
+  PcuParameters p;
+  p.macs_per_cycle.fill(512);
+  p.macs_per_cycle[static_cast<std::size_t>(DType::fp32)] = 100;
+  p.simd_ops_per_cycle.fill(16);
+  p.systolic_fill_cycles = 16;
+  p.systolic_drain_cycles = 12;
+  p.simd_latency_cycles = 14;
+  return p;
+}
+
+TEST_CASE("a systolic firing keeps the array for its whole tiles' products over the rate") {
+  const Pcu pcu(pcu_parameters(), 32);
+  const FiringTime one = pcu.systolic(DType::int8, 32, 32, 32);
+  CHECK(one.busy == 32 * 32 * 32 / 512);
+  CHECK(one.latency == 16 + 12);
+  CHECK(pcu.systolic(DType::int8, 32, 64, 96).busy == 6 * one.busy);
+}
+
+TEST_CASE("a ragged page costs as much as a full one, and one element more costs a tile more") {
+  const Pcu pcu(pcu_parameters(), 32);
+  CHECK(pcu.systolic(DType::int8, 1, 1, 1).busy == pcu.systolic(DType::int8, 32, 32, 32).busy);
+  CHECK(pcu.systolic(DType::int8, 33, 32, 32).busy == 2 * pcu.systolic(DType::int8, 32, 32, 32).busy);
+}
+
+TEST_CASE("cycles are rounded up, and a firing takes at least one") {
+  const Pcu pcu(pcu_parameters(), 4);
+  CHECK(pcu.systolic(DType::fp32, 4, 4, 8).busy == 2);  // 128 products at 100 a cycle
+  CHECK(Pcu(pcu_parameters(), 1).systolic(DType::int8, 1, 1, 1).busy == 1);
+  CHECK(pcu.simd(DType::fp32, 0, 0).busy == 1);
+}
+
+TEST_CASE("a SIMD firing takes elements times operations over the rate") {
+  const Pcu pcu(pcu_parameters(), 32);
+  CHECK(pcu.simd(DType::fp32, 1024, 1).busy == 64);
+  CHECK(pcu.simd(DType::fp32, 1024, 0).busy == 64);  // a copy passes through the lanes as well
+  CHECK(pcu.simd(DType::fp32, 1025, 1).busy == 65);
+  CHECK(pcu.simd(DType::fp32, 1024, 3).busy == 192);
+  CHECK(pcu.simd(DType::fp32, 1024, 1).latency == 14);
+}
+
+TEST_CASE("a dtype that the target gives no rate still comes to an end") {
+  PcuParameters p = pcu_parameters();
+  p.macs_per_cycle.fill(0);
+  CHECK(Pcu(p, 4).systolic(DType::int8, 4, 4, 4).busy == 64);
+}
+
+PmuLaw pmu_law() {
+  PmuParameters p;
+  p.read_bytes_per_cycle = {128, 1};
+  p.write_bytes_per_cycle = {64, 1};
+  p.access_latency_cycles = 4;
+  return PmuLaw(p);
+}
+
+TEST_CASE("a page read is out after port time and access latency, its first byte after the latency") {
+  Pmu pmu;
+  const Pmu::Access a = pmu.read(pmu_law(), 100, 4096);
+  CHECK(a.begin == 100);
+  CHECK(a.first == 104);
+  CHECK(a.last == 136);
+}
+
+TEST_CASE("reads serialise at the read port, writes at the write port, and neither delays the other") {
+  Pmu pmu;
+  pmu.read(pmu_law(), 100, 4096);
+  CHECK(pmu.read(pmu_law(), 100, 128).begin == 132);
+  CHECK(pmu.write(pmu_law(), 100, 4096).last == 168);
+  CHECK(pmu.write(pmu_law(), 163, 64).begin == 164);
+  CHECK(pmu.write(pmu_law(), 165, 64).begin == 165);
+}
+
+TEST_CASE("an AGCU's two directions are independent, and each serialises") {
+  AgcuParameters p;
+  p.bytes_per_cycle = {64, 1};
+  p.latency_cycles = 20;
+  const AgcuLaw law(p, 0);
+  Agcu a;
+  CHECK(a.load(law, 0, 6400).end == 100);
+  CHECK(a.outward(law, 0, 6400).end == 100);
+  CHECK(a.inward(law, 0, 64).begin == 100);
+  CHECK(a.load_free_at() == 101);
+}
+
+TEST_CASE("loads are no faster than the outstanding bursts allow") {
+  AgcuParameters p;
+  p.bytes_per_cycle = {64, 1};
+  p.outstanding_bursts = 8;
+  p.burst_bytes = 256;
+  // 2048 bytes in flight over 100 cycles: 20.48 bytes a cycle.
+  const AgcuLaw narrow(p, 100);
+  Agcu a;
+  CHECK(a.load(narrow, 0, 2048).end == 100);
+  CHECK(a.load_free_at() == 100);
+  CHECK(a.load(narrow, 0, 2048).begin == 100);
+  // Enough bursts: the port's own rate.
+  p.outstanding_bursts = 64;
+  const AgcuLaw wide(p, 100);
+  Agcu b;
+  CHECK(b.load(wide, 0, 2048).end == 32);
+}
+
+ChipLinkParameters link_parameters() {
+  ChipLinkParameters p;
+  p.bytes_per_cycle = {64, 1};
+  p.latency_cycles = 1200;
+  p.signal_bytes = 32;
+  return p;
+}
+
+TEST_CASE("a page arrives at serialisation plus latency, and not one cycle earlier") {
+  ChipLink link(link_parameters());
+  CHECK(link.arrival(10, 4096) == 10 + 64 + 1200);
+  CHECK(link.send(10, 4096).arrival == 10 + 64 + 1200);
+}
+
+TEST_CASE("two pages share a link: the second starts where the first ends") {
+  ChipLink link(link_parameters());
+  link.send(10, 4096);
+  CHECK(link.arrival(10, 64) == 75 + 1200);
+  CHECK(link.send(73, 64).slot.begin == 74);
+  CHECK(link.send(75, 64).slot.begin == 75);
+}
+
+TEST_CASE("asking when a page would arrive sends nothing") {
+  ChipLink link(link_parameters());
+  CHECK(link.arrival(10, 4096) == link.arrival(10, 4096));
+  CHECK(link.send(10, 64).slot.begin == 10);
+}
+
+TEST_CASE("a link without latency takes a cycle all the same") {
+  ChipLinkParameters p = link_parameters();
+  p.latency_cycles = 0;
+  CHECK(ChipLink(p).arrival(10, 64) == 12);
+}
+
+}  // namespace
+}  // namespace rdusim
