@@ -38,6 +38,7 @@ class Listener final : public EventSink {
   bool accounted = true;  // busy and stall of a stage instance never overlap, and start at the section's start
   bool within = true;     // 0 <= popped <= pushed <= reserved <= popped + depth
   Cycle last = 0, section = 0;
+  std::array<Cycles, stall_causes> stalled{};
 
   explicit Listener(const SpatialProgram& p) : p_(p) {}
 
@@ -163,6 +164,7 @@ class Listener final : public EventSink {
     const auto [it, fresh] = free_.try_emplace({e.stage.stage.value, e.stage.instance}, section);
     accounted = accounted && it->second + e.stall == e.at && e.busy >= 1;
     it->second = e.at + e.busy;
+    stalled[static_cast<std::size_t>(e.cause)] += e.stall;
   }
   struct Counts {
     std::uint64_t reserved = 0, pushed = 0;
@@ -202,6 +204,7 @@ struct Report {
   std::array<std::uint64_t, Listener::kinds> count{};
   Digest digest;
   bool rising = false, accounted = false, within = false;
+  std::array<Cycles, stall_causes> stalled{};
   bool ran = false;  // the child process ended as it should
   std::vector<Waiting> waiting;
   TensorImages images;
@@ -255,7 +258,8 @@ inline Report run_forked(const SpatialProgram& p, const Target& t, const Machine
     const MachineOutcome out = machine.run();
     const auto put = [&](const auto& v) { write_all(ends[1], &v, sizeof v); };
     put(out.end), put(out.cycles), put(out.activations), put(out.page_handoffs);
-    put(listener.count), put(listener.digest), put(listener.rising), put(listener.accounted), put(listener.within);
+    put(listener.count), put(listener.digest), put(listener.rising), put(listener.accounted), put(listener.within),
+        put(listener.stalled);
     put(out.waiting.size());
     for (const Waiting& w : out.waiting) put(w);
     for (const auto& image : images) {
@@ -271,7 +275,8 @@ inline Report run_forked(const SpatialProgram& p, const Target& t, const Machine
   bool ok = child > 0;
   const auto take = [&](auto& v) { ok = ok && read_all(ends[0], &v, sizeof v); };
   take(report.end), take(report.cycles), take(report.activations), take(report.handoffs);
-  take(report.count), take(report.digest), take(report.rising), take(report.accounted), take(report.within);
+  take(report.count), take(report.digest), take(report.rising), take(report.accounted), take(report.within),
+      take(report.stalled);
   std::size_t n = 0;
   take(n);
   for (std::size_t i = 0; ok && i < n; ++i) take(report.waiting.emplace_back());
