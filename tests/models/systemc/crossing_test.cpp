@@ -295,5 +295,97 @@ TEST_CASE("chips that no link joins wait for ever, and the machine says for what
   REQUIRE(!r.waiting.empty());
 }
 
+// ---- faults
+
+Report broken(const Crossing& c, FaultKind kind, std::uint64_t nth, const Target& t) {
+  const Made m = make(t, c);
+  MachineOptions options;
+  options.faults = {{kind, std::nullopt, EdgeId{0}, std::nullopt, 0, nth}};
+  return run_forked(m.p, t, options, filled(m));
+}
+
+TEST_CASE("a credit that is lost starves the sender where it was the last one, and a deeper buffer outlives it") {
+  const Target t = small_target(2);
+  const Report r = broken({.to_chip = 1, .depth = 1}, FaultKind::credit_drop, 3, t);
+  REQUIRE(r.ran);
+  CHECK(r.end == MachineOutcome::End::quiescent);
+  CHECK(r.count[Listener::kCreditReturned] == 4);
+  CHECK(r.count[Listener::kCreditArrived] == 3);
+  bool named = false;
+  for (const Waiting& w : r.waiting)
+    if (w.what == Waiting::For::credit) {
+      named = true;
+      CHECK(w.channel == ChannelAt{EdgeId{0}, 0, 0, 0});
+      CHECK(w.firing == 4);
+    }
+  CHECK(named);
+  const Report deep = broken({.to_chip = 1, .depth = 2}, FaultKind::credit_drop, 3, t);
+  CHECK(deep.end == MachineOutcome::End::finished);
+  CHECK(deep.count[Listener::kCreditArrived] == 11);
+}
+
+TEST_CASE("a credit that comes twice lets a page into a place that is taken") {
+  const Target t = small_target(2);
+  const Report r = broken({.to_chip = 1, .depth = 1}, FaultKind::credit_duplicate, 3, t);
+  REQUIRE(r.ran);
+  CHECK(r.end == MachineOutcome::End::finished);
+  CHECK(r.count[Listener::kCreditArrived] == 13);
+}
+
+TEST_CASE("a lost ready, valid or page leaves both ends waiting, and they say for what") {
+  const Target t = small_target(2);
+  for (const FaultKind kind : {FaultKind::ready_drop, FaultKind::valid_drop, FaultKind::page_drop}) {
+    const Report r = broken({.handshake = Handshake::semaphore, .to_chip = 1}, kind, 5, t);
+    REQUIRE(r.ran);
+    CHECK(r.end == MachineOutcome::End::quiescent);
+    CHECK(!r.waiting.empty());
+    for (const Waiting& w : r.waiting)
+      if (w.channel && !w.stage) CHECK(w.what == Waiting::For::ready);
+  }
+  const Report valid = broken({.handshake = Handshake::semaphore, .to_chip = 1}, FaultKind::valid_drop, 5, t);
+  bool waits_for_valid = false;
+  for (const Waiting& w : valid.waiting) waits_for_valid = waits_for_valid || w.what == Waiting::For::valid;
+  CHECK(waits_for_valid);
+}
+
+TEST_CASE("a ready or valid that comes twice is counted twice") {
+  const Target t = small_target(2);
+  const Report ready = broken({.handshake = Handshake::semaphore, .to_chip = 1}, FaultKind::ready_duplicate, 5, t);
+  REQUIRE(ready.ran);
+  CHECK(ready.count[Listener::kReadyRaised] == 13);
+  const Report valid = broken({.handshake = Handshake::semaphore, .to_chip = 1}, FaultKind::valid_duplicate, 5, t);
+  REQUIRE(valid.ran);
+  CHECK(valid.count[Listener::kValidRaised] >= 12);
+}
+
+TEST_CASE("pages of a crossing that are swapped, flipped or repeated land so") {
+  const Target t = small_target(2);
+  const Crossing c{.to_chip = 1, .depth = 3};
+  const Made m = make(t, c);
+  const Report swapped = broken(c, FaultKind::page_swap, 4, t);
+  REQUIRE(swapped.end == MachineOutcome::End::finished);
+  for (std::uint64_t n = 0; n < 12; ++n)
+    CHECK(stored(m, swapped.images, 0, n, 0) == element(n == 4 ? 5 : n == 5 ? 4 : n, 0));
+  const Report flipped = broken(c, FaultKind::page_bit_flip, 4, t);
+  REQUIRE(flipped.end == MachineOutcome::End::finished);
+  for (std::uint64_t n = 0; n < 12; ++n)
+    CHECK(stored(m, flipped.images, 0, n, 0) == (element(n, 0) ^ (n == 4 ? 1 : 0)));
+  const Report repeated = broken(c, FaultKind::page_duplicate, 4, t);
+  REQUIRE(repeated.ran);
+  // From then on the sender is a credit ahead, and pages overwrite each other: what comes later is not promised.
+  for (std::uint64_t n = 0; n < 6; ++n) CHECK(stored(m, repeated.images, 0, n, 0) == element(n <= 4 ? n : n - 1, 0));
+  CHECK(repeated.count[Listener::kPageLanded] == 12);
+}
+
+TEST_CASE("a counter that is too narrow for the depth wraps, and the sender waits for credits that are gone") {
+  const Target t = small_target(2);
+  Made m = make(t, {.to_chip = 1, .depth = 4});
+  m.p.edges[0].counter_bits = 2;  // four credits wrap to none
+  const Report r = run_forked(m.p, t, {}, filled(m));
+  REQUIRE(r.ran);
+  CHECK(r.end == MachineOutcome::End::quiescent);
+  CHECK(r.count[Listener::kPageSent] == 0);
+}
+
 }  // namespace
 }  // namespace rdusim

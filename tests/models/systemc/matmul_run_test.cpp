@@ -1,18 +1,11 @@
 #include <doctest/doctest.h>
 
-#include "tests/models/systemc/hand_built.h"
+#include "tests/models/systemc/forked_run.h"
 
 namespace rdusim {
 namespace {
 
 using namespace test;
-
-struct Recorder final : EventSink {
-  std::uint64_t started = 0, stored = 0, loaded = 0;
-  void on(const FiringStarted&) override { ++started; }
-  void on(const PageStored&) override { ++stored; }
-  void on(const PageLoaded&) override { ++loaded; }
-};
 
 // One site: loads of x (m x k) and w (k x n) by pages of one tile row and `page_k` tiles, a matmul, a store.
 SpatialProgram one_matmul(const Target& t, std::int64_t m, std::int64_t k, std::int64_t n, std::uint64_t page_k) {
@@ -63,24 +56,96 @@ TEST_CASE("a matmul on one site gives what a naive loop gives, ragged edges incl
   TensorImages images = blank_images(p);
   for (std::int64_t i = 0; i < m * k; ++i) set(images[0], i, static_cast<std::int8_t>(i % 61 - 30));
   for (std::int64_t i = 0; i < k * n; ++i) set(images[1], i, static_cast<std::int8_t>(i % 53 - 20));
-  Recorder r;
-  Machine machine(p, t, {}, images, r);
-  const MachineOutcome out = machine.run();
-  for (const Waiting& w : out.waiting)
-    MESSAGE("stage " << (w.stage ? w.stage->stage.value : 99) << " what " << int(w.what) << " have " << w.have
-                     << " want " << w.want << " firing " << w.firing << " since " << w.since);
-  REQUIRE(out.end == MachineOutcome::End::finished);
-  CHECK(out.waiting.empty());
-  MESSAGE("cycles " << out.cycles << " activations " << out.activations << " pages " << out.page_handoffs);
+  const Report r = run_forked(p, t, {}, images);
+  REQUIRE(r.ran);
+  REQUIRE(r.end == MachineOutcome::End::finished);
+  CHECK(r.waiting.empty());
+  CHECK(r.rising);
+  CHECK(r.accounted);
+  CHECK(r.within);
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < n; ++j) {
       std::int32_t sum = 0;
       for (std::int64_t l = 0; l < k; ++l)
         sum += get<std::int8_t>(images[0], i * k + l) * get<std::int8_t>(images[1], l * n + j);
-      CHECK(get<std::int32_t>(images[2], i * n + j) == sum);
+      CHECK(get<std::int32_t>(r.images[2], i * n + j) == sum);
     }
-  CHECK(r.stored == 9);
-  CHECK(r.loaded == 2 * 9 * 4);
+  CHECK(r.count[Listener::kPageStored] == 9);
+  CHECK(r.count[Listener::kPageLoaded] == 2 * 9 * 4);
+  CHECK(r.count[Listener::kOperandsJoined] == 9 * 4);
+  // All of the contraction, once, joined to one range.
+  CHECK(r.stored == std::vector<Contribution>{{ChipId{0}, 0, 27}});
+}
+
+TEST_CASE("without values a run takes the same cycles and tells the same events") {
+  const Target t = small_target(1);
+  const SpatialProgram p = one_matmul(t, 12, 40, 8, 3);
+  const Report with = run_forked(p, t);
+  MachineOptions options;
+  options.values = false;
+  const Report without = run_forked(p, t, options);
+  CHECK(with.cycles == without.cycles);
+  CHECK(with.digest.exact == without.digest.exact);
+  CHECK(without.stored == std::vector<Contribution>{{ChipId{0}, 0, 40}});
+}
+
+TEST_CASE("trips compute the whole again, and count it") {
+  const Target t = small_target(1);
+  SpatialProgram p = one_matmul(t, 8, 16, 8, 2);
+  const Report one = run_forked(p, t);
+  p.sections[0].trips = 3;
+  const Report three = run_forked(p, t);
+  CHECK(three.count[Listener::kPageStored] == 3 * one.count[Listener::kPageStored]);
+  CHECK(three.images == one.images);
+  CHECK(three.cycles > one.cycles);
+}
+
+TEST_CASE("a matmul that takes a page pair twice or not at all shows it in its contributions") {
+  const Target t = small_target(1);
+  const SpatialProgram p = one_matmul(t, 4, 32, 4, 2);  // four firings
+  MachineOptions options;
+  options.faults = {{FaultKind::partial_double, std::nullopt, std::nullopt, StageAt{StageId{2}, 0}, 0, 1}};
+  const Report twice = run_forked(p, t, options);
+  REQUIRE(twice.ran);
+  std::uint64_t length = 0;
+  for (const Contribution& c : twice.stored) length += c.k_end - c.k_begin;
+  CHECK(length == 32 + 8);
+  options.faults[0].kind = FaultKind::partial_skip;
+  CHECK(run_forked(p, t, options).stored == std::vector<Contribution>{{ChipId{0}, 0, 8}, {ChipId{0}, 16, 32}});
+}
+
+TEST_CASE("a stage on its own is never beaten by what its units can do") {
+  const Target t = small_target(1);
+  const SpatialProgram p = one_matmul(t, 16, 64, 16, 4);
+  const Report r = run_forked(p, t);
+  const Cycles launch = t.host.section_launch_cycles + t.host.argument_load_cycles;
+  // 4 x 4 x 16 tiles of 64 products at 16 a cycle.
+  CHECK(r.cycles >= launch + 16 * 16 * 4);
+  CHECK(r.cycles >= launch + t.hbm.latency_cycles);
+}
+
+TEST_CASE("a machine that is asked to stop stops, after the event time in which it was asked") {
+  const Target t = small_target(1);
+  const SpatialProgram p = one_matmul(t, 16, 64, 16, 4);
+  const Report whole = run_forked(p, t);
+  struct Stopper final : EventSink {
+    std::atomic<bool> stop = false;
+    Cycle at = 0, last = 0;
+    std::uint64_t seen = 0;
+    void on(const FiringStarted& e) override {
+      last = e.at;
+      if (++seen == 40) stop = true, at = e.at;
+    }
+  } stopper;
+  TensorImages images = blank_images(p);
+  MachineOptions options;
+  options.stop = &stopper.stop;
+  Machine machine(p, t, options, images, stopper);
+  const MachineOutcome out = machine.run();
+  CHECK(out.end == MachineOutcome::End::stopped);
+  CHECK(out.cycles == stopper.at);
+  CHECK(stopper.last == stopper.at);
+  CHECK(out.cycles < whole.cycles);
 }
 
 }  // namespace
