@@ -9,7 +9,8 @@
 
 namespace rdusim {
 
-// Deterministic: equal programs give equal bytes, always.
+// Deterministic: equal programs give equal bytes, always (NaN counts as equal to NaN). Requires of one element, a stage
+// say or a tensor with the values of its fill, less than 2 GiB; lists of them may be of any length.
 std::string encode(const SpatialProgram& program);
 
 // Checks magic, version, lengths, checksums, table structure, enum ranges and sizes before it trusts anything; takes no

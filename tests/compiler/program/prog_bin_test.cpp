@@ -344,6 +344,29 @@ TEST_CASE("segments out of order, twice, or of no kind that exists are refused")
   CHECK(joined->tensors.size() == 2);
 }
 
+TEST_CASE("bytes that belong to no segment are refused") {
+  const std::string bytes = encode(small_program());
+  const std::size_t size = bytes.size();
+  // After the last one,
+  std::string longer = bytes + std::string(16, '\0');
+  made::set_number(longer, 16, 8, size + 16);
+  CHECK(refusal(made::repaired(longer)) == Code::RDU5005);
+  CHECK(message(made::repaired(longer)).find("the last segment ends at") != std::string::npos);
+  // and between two.
+  const std::size_t last = pf::fixed_bytes + (made::number_at(bytes, 40, 4) - 1) * pf::entry_bytes;
+  const std::size_t offset = made::number_at(bytes, last + 8, 8);
+  std::string gap = bytes;
+  gap.insert(offset, 16, '\0');
+  made::set_number(gap, last + 8, 8, offset + 16);
+  made::set_number(gap, 16, 8, size + 16);
+  CHECK(refusal(made::repaired(gap)) == Code::RDU5005);
+  // Nor may a segment start before the end of another.
+  std::string overlap = bytes;
+  made::set_number(overlap, last + 8, 8, offset - 16);
+  CHECK(refusal(made::repaired(overlap)) == Code::RDU5005);
+  CHECK(message(made::repaired(overlap)).find("lies at") != std::string::npos);
+}
+
 TEST_CASE("a byte altered under right checksums gives another program or a refusal, never a crash") {
   const std::string bytes = encode(made::every_field());
   const std::size_t header = made::number_at(bytes, 12, 4);
