@@ -1,7 +1,4 @@
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +6,7 @@
 #include <map>
 
 #include "compiler/support/file.h"
+#include "compiler/support/toml.h"
 #include "compiler/target/target.h"
 #include "compiler/target/topology.h"
 
@@ -26,27 +24,19 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
-Place place_of(const toml::node& node) {
-  return {node.source().begin.line, node.source().begin.column};
+Place place_of(const TomlValue& value) {
+  return {value.line, value.column};
 }
 
-std::string_view type_of(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::table:
-      return "a table";
-    case toml::node_type::array:
-      return "an array";
-    case toml::node_type::string:
-      return "a string";
-    case toml::node_type::integer:
-      return "an integer";
-    case toml::node_type::floating_point:
-      return "a decimal number";
-    case toml::node_type::boolean:
-      return "a boolean";
-    default:
-      return "a date or time";
-  }
+std::string_view type_of(const TomlValue& value) {
+  return value.as_float() != nullptr ? "a decimal number" : value.type_name();
+}
+
+// Whole or decimal; the nearest double of a whole number that is none.
+std::optional<double> number_in(const TomlValue& value) {
+  if (const auto* integer = value.as_integer()) return static_cast<double>(*integer);
+  if (const auto* decimal = value.as_float()) return *decimal;
+  return std::nullopt;
 }
 
 // All faults found, given out in order of their place in the text.
@@ -96,7 +86,7 @@ struct Number {
 // A table of the text, read key by key; `finish` says what was not asked for.
 class Section {
  public:
-  Section(const toml::table* table, std::string path, Place place, Faults& faults, std::vector<Provenance>& numbers)
+  Section(const TomlValue* table, std::string path, Place place, Faults& faults, std::vector<Provenance>& numbers)
       : table_(table), path_(std::move(path)), place_(place), faults_(faults), numbers_(numbers) {}
 
   bool present() const { return table_ != nullptr; }
@@ -106,49 +96,49 @@ class Section {
   }
 
   // The node of a required key; null, and said so, where it is missing.
-  const toml::node* node(std::string_view key) {
+  const TomlValue* node(std::string_view key) {
     known_.push_back(key);
     if (table_ == nullptr) return nullptr;
-    const toml::node* found = table_->get(key);
+    const TomlValue* found = table_->find(key);
     if (found == nullptr) faults_.at(place_, Code::RDU2004, "'{}' is missing", key_path(key));
     return found;
   }
 
   bool has(std::string_view key) {
     known_.push_back(key);
-    return table_ != nullptr && table_->contains(key);
+    return table_ != nullptr && table_->find(key) != nullptr;
   }
 
   // The node of a key, without asking for it.
-  const toml::node* peek(std::string_view key) const { return table_ == nullptr ? nullptr : table_->get(key); }
+  const TomlValue* peek(std::string_view key) const { return table_ == nullptr ? nullptr : table_->find(key); }
 
   Section section(std::string_view key) {
-    const toml::node* found = node(key);
+    const TomlValue* found = node(key);
     if (found == nullptr) return {nullptr, key_path(key), place_, faults_, numbers_};
-    if (!found->is_table()) wrong_type(*found, key, "a table");
-    return {found->as_table(), key_path(key), place_of(*found), faults_, numbers_};
+    const bool table = found->as_table() != nullptr;
+    if (!table) wrong_type(*found, key, "a table");
+    return {table ? found : nullptr, key_path(key), place_of(*found), faults_, numbers_};
   }
 
   std::string string(std::string_view key) {
-    const toml::node* found = node(key);
+    const TomlValue* found = node(key);
     if (found == nullptr) return {};
-    if (const auto* text = found->as_string()) return text->get();
+    if (const auto* text = found->as_string()) return *text;
     wrong_type(*found, key, "a string");
     return {};
   }
 
-  void wrong_type(const toml::node& found, std::string_view key, std::string_view expected) {
+  void wrong_type(const TomlValue& found, std::string_view key, std::string_view expected) {
     faults_.at(place_of(found), Code::RDU2005, "'{}' is {}, where {} is asked for", key_path(key), type_of(found),
                expected);
   }
 
   // The table of a number, once its source and its mark are in order; null otherwise.
-  const toml::table* sourced(std::string_view key, bool with_range, Provenance& out) {
-    const toml::node* found = node(key);
+  const TomlValue* sourced(std::string_view key, bool with_range, Provenance& out) {
+    const TomlValue* found = node(key);
     if (found == nullptr) return nullptr;
-    const toml::table* t = found->as_table();
-    if (t == nullptr) {
-      const bool bare = found->is_number() || (found->is_array() && !with_range);
+    if (found->as_table() == nullptr) {
+      const bool bare = number_in(*found).has_value() || (found->as_array() != nullptr && !with_range);
       if (bare) {
         faults_.at(place_of(*found), Code::RDU2007, "'{}' is bare: nothing says where it is from", key_path(key))
             .suggest("write {} = {{ value = ..., published = \"source\" }}, or {{ value = ..., assumed = \"why\"{} }}",
@@ -158,7 +148,7 @@ class Section {
       }
       return nullptr;
     }
-    Section entry(t, key_path(key), place_of(*found), faults_, numbers_);
+    Section entry(found, key_path(key), place_of(*found), faults_, numbers_);
     out.key = entry.path_;
     const std::size_t before = faults_.count();
     const bool published = entry.has("published");
@@ -184,28 +174,29 @@ class Section {
       }
     }
     entry.finish();
-    return faults_.count() == before ? t : nullptr;
+    return faults_.count() == before ? found : nullptr;
   }
 
   std::optional<Number> number(std::string_view key, Bounds bounds, bool whole) {
     Provenance from;
-    const toml::table* t = sourced(key, true, from);
-    if (t == nullptr) return std::nullopt;
-    const toml::node& value = *t->get("value");
+    const TomlValue* entry = sourced(key, true, from);
+    if (entry == nullptr) return std::nullopt;
+    const TomlValue& value = *entry->find("value");
     const Place at = place_of(value);
-    if (!value.is_number() || (whole && !value.is_integer())) {
+    const auto number = number_in(value);
+    if (!number || (whole && value.as_integer() == nullptr)) {
       wrong_type(value, std::string(key) + ".value", whole ? "an integer" : "a number");
       return std::nullopt;
     }
-    const double approximate = *value.value<double>();
+    const double approximate = *number;
     if (!(approximate >= bounds.least && approximate <= bounds.most)) {
       faults_.at(at, Code::RDU2006, "'{}' is {}, outside {} to {}", from.key, approximate, bounds.least, bounds.most);
       return std::nullopt;
     }
     std::optional<Fraction> exact;
     if (const auto* integer = value.as_integer()) {
-      exact = Fraction{static_cast<std::uint64_t>(integer->get()), 1};
-      from.value = fmt::format("{}", integer->get());
+      exact = Fraction{static_cast<std::uint64_t>(*integer), 1};
+      from.value = fmt::format("{}", *integer);
     } else {
       exact = exact_fraction(approximate);
       from.value = fmt::format("{}", approximate);
@@ -261,21 +252,22 @@ class Section {
 
   void finish() {
     if (table_ == nullptr) return;
-    for (const auto& [key, node] : *table_) {
-      if (std::find(known_.begin(), known_.end(), key.str()) != known_.end()) continue;
-      const Place at{key.source().begin.line, key.source().begin.column};
-      auto& fault = faults_.at(at, Code::RDU2003, "'{}' is not a key of a target", key_path(key.str()));
-      if (const auto near = nearest(key.str(), known_); !near.empty()) fault.suggest("did you mean '{}'?", near);
+    for (const TomlMember& member : *table_->as_table()) {
+      if (std::find(known_.begin(), known_.end(), member.key) != known_.end()) continue;
+      const Place at{member.line, member.column};
+      auto& fault = faults_.at(at, Code::RDU2003, "'{}' is not a key of a target", key_path(member.key));
+      if (const auto near = nearest(member.key, known_); !near.empty()) fault.suggest("did you mean '{}'?", near);
     }
   }
 
  private:
   std::optional<std::pair<double, double>> range() {
-    const toml::node* found = node("range");
-    const toml::array* pair = found->as_array();
-    const auto least = pair != nullptr && pair->size() == 2 ? pair->get(0)->value<double>() : std::nullopt;
-    const auto most = pair != nullptr && pair->size() == 2 ? pair->get(1)->value<double>() : std::nullopt;
-    if (!least || !most || !pair->get(0)->is_number() || !pair->get(1)->is_number()) {
+    const TomlValue* found = node("range");
+    const TomlArray* list = found->as_array();
+    const bool pair = list != nullptr && list->size() == 2;
+    const auto least = pair ? number_in((*list)[0]) : std::nullopt;
+    const auto most = pair ? number_in((*list)[1]) : std::nullopt;
+    if (!least || !most) {
       faults_.at(place_of(*found), Code::RDU2005, "'{}' is not two numbers, [least, most]", key_path("range"));
       return std::nullopt;
     }
@@ -291,7 +283,7 @@ class Section {
     faults_.at(n.place, Code::RDU2006, "'{}' is no exact fraction of 64 bits in cycles of this clock", key_path(key));
   }
 
-  const toml::table* table_;
+  const TomlValue* table_;  // null where there is none
   std::string path_;
   Place place_;
   Faults& faults_;
@@ -306,7 +298,7 @@ void read_name(Section& root, Target& out, Faults& faults) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
            c == '.';
   });
-  if (const toml::node* name = root.peek("name"); name != nullptr && name->is_string()) {
+  if (const TomlValue* name = root.peek("name"); name != nullptr && name->as_string() != nullptr) {
     if (!plain || out.name.empty() || out.name.size() > 64) {
       faults.at(place_of(*name), Code::RDU2006,
                 "a target's name is 1 to 64 letters, digits, '-', '_' and '.', so that files can be named after it");
@@ -315,7 +307,7 @@ void read_name(Section& root, Target& out, Faults& faults) {
 }
 
 template <class T, std::size_t N>
-std::optional<T> one_of(const toml::node& node, std::string_view key,
+std::optional<T> one_of(const TomlValue& node, std::string_view key,
                         const std::array<std::pair<std::string_view, T>, N>& choices, Faults& faults) {
   const auto* text = node.as_string();
   if (text == nullptr) {
@@ -325,12 +317,12 @@ std::optional<T> one_of(const toml::node& node, std::string_view key,
   std::string list;
   std::vector<std::string_view> names;
   for (const auto& [name, value] : choices) {
-    if (name == text->get()) return value;
+    if (name == *text) return value;
     list += (list.empty() ? "" : ", ") + std::string(name);
     names.push_back(name);
   }
-  auto& fault = faults.at(place_of(node), Code::RDU2006, "'{}' is '{}'; it is one of {}", key, text->get(), list);
-  if (const auto near = nearest(text->get(), names); !near.empty()) fault.suggest("did you mean '{}'?", near);
+  auto& fault = faults.at(place_of(node), Code::RDU2006, "'{}' is '{}'; it is one of {}", key, *text, list);
+  if (const auto near = nearest(*text, names); !near.empty()) fault.suggest("did you mean '{}'?", near);
   return std::nullopt;
 }
 
@@ -346,16 +338,16 @@ constexpr std::array<std::pair<std::string_view, LinkShape>, 3> shape_names = {
     {{"full_mesh", LinkShape::full_mesh}, {"ring", LinkShape::ring}, {"line", LinkShape::line}}};
 
 void read_handshakes(Section section, Target& out, Faults& faults) {
-  if (const toml::node* local = section.node("local")) {
+  if (const TomlValue* local = section.node("local")) {
     if (const auto kind = one_of(*local, section.key_path("local"), local_names, faults)) out.local = *kind;
   }
-  if (const toml::node* crossing = section.node("crossing")) {
+  if (const TomlValue* crossing = section.node("crossing")) {
     if (const auto* list = crossing->as_array()) {
-      for (const toml::node& each : *list) {
+      for (const TomlValue& each : *list) {
         const auto kind = one_of(each, section.key_path("crossing"), crossing_names, faults);
         if (!kind) continue;
         if (std::find(out.crossing.begin(), out.crossing.end(), *kind) != out.crossing.end()) {
-          faults.at(place_of(each), Code::RDU2006, "'{}' stands twice in '{}'", each.as_string()->get(),
+          faults.at(place_of(each), Code::RDU2006, "'{}' stands twice in '{}'", *each.as_string(),
                     section.key_path("crossing"));
         } else {
           out.crossing.push_back(*kind);
@@ -458,10 +450,10 @@ void read_network(Section section, NetworkParameters& out) {
 void read_positions(Section& section, const Mesh& mesh, AgcuParameters& out, std::vector<Provenance>& numbers,
                     Faults& faults) {
   Provenance from;
-  const toml::table* entry = section.sourced("at", false, from);
+  const TomlValue* entry = section.sourced("at", false, from);
   if (entry == nullptr) return;
-  const toml::node& value = *entry->get("value");
-  const toml::array* list = value.as_array();
+  const TomlValue& value = *entry->find("value");
+  const TomlArray* list = value.as_array();
   if (list == nullptr || list->empty()) {
     section.wrong_type(value, "at.value", "an array of positions [x, y], at least one,");
     return;
@@ -470,15 +462,17 @@ void read_positions(Section& section, const Mesh& mesh, AgcuParameters& out, std
     faults.at(place_of(value), Code::RDU2006, "{} positions, more than {}", list->size(), max_sites);
     return;
   }
-  for (const toml::node& each : *list) {
-    const toml::array* pair = each.as_array();
-    const bool good = pair != nullptr && pair->size() == 2 && pair->get(0)->is_integer() && pair->get(1)->is_integer();
-    if (!good) {
+  for (const TomlValue& each : *list) {
+    const TomlArray* pair = each.as_array();
+    const bool two = pair != nullptr && pair->size() == 2;
+    const std::int64_t* whole_x = two ? (*pair)[0].as_integer() : nullptr;
+    const std::int64_t* whole_y = two ? (*pair)[1].as_integer() : nullptr;
+    if (whole_x == nullptr || whole_y == nullptr) {
       faults.at(place_of(each), Code::RDU2005, "'{}' has {} that is not a position [x, y]", from.key, type_of(each));
       continue;
     }
-    const std::int64_t x = pair->get(0)->as_integer()->get();
-    const std::int64_t y = pair->get(1)->as_integer()->get();
+    const std::int64_t x = *whole_x;
+    const std::int64_t y = *whole_y;
     if (x < 0 || y < 0 || x >= mesh.width || y >= mesh.height) {
       faults.at(place_of(each), Code::RDU2006, "'{}' has ({}, {}), off the mesh of {} x {}", from.key, x, y, mesh.width,
                 mesh.height);
@@ -528,27 +522,27 @@ void read_host(Section section, const Fraction& clock_ghz, HostParameters& out) 
 
 void read_links(Section& root, std::uint32_t node_chips, Target& out, Faults& faults) {
   if (!root.has("links")) return;
-  const toml::node& node = *root.peek("links");
-  const toml::array* list = node.as_array();
+  const TomlValue& node = *root.peek("links");
+  const TomlArray* list = node.as_array();
   if (list == nullptr) {
     root.wrong_type(node, "links", "an array of tables, [[links]],");
     return;
   }
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < list->size(); ++i) {
-    const toml::node& each = *list->get(i);
+    const TomlValue& each = (*list)[i];
     const std::string path = fmt::format("links[{}]", i);
-    if (!each.is_table()) {
+    if (each.as_table() == nullptr) {
       faults.at(place_of(each), Code::RDU2005, "'{}' is {}, where a table is asked for", path, type_of(each));
       continue;
     }
-    Section section(each.as_table(), path, place_of(each), faults, out.numbers);
+    Section section(&each, path, place_of(each), faults, out.numbers);
     const std::size_t before = faults.count();
     LinkGroup group;
-    if (const toml::node* joins = section.node("joins")) {
+    if (const TomlValue* joins = section.node("joins")) {
       if (const auto scope = one_of(*joins, section.key_path("joins"), scope_names, faults)) group.scope = *scope;
     }
-    if (const toml::node* shape = section.node("shape")) {
+    if (const TomlValue* shape = section.node("shape")) {
       if (const auto kind = one_of(*shape, section.key_path("shape"), shape_names, faults)) group.shape = *kind;
     }
     section.rate("gb_per_s", out.clock_ghz, 1, group.bytes_per_cycle);
@@ -585,17 +579,13 @@ Result<Target> read_target(const std::string& text, const std::string& where) {
     faults.at({}, Code::RDU2002, "the text is not UTF-8");
     return faults.take();
   }
-  const toml::parse_result parsed = toml::parse(std::string_view(text));
-  if (!parsed) {
-    const auto& begin = parsed.error().source().begin;
-    faults.at({begin.line, begin.column}, Code::RDU2002, "{}", parsed.error().description());
-    return faults.take();
-  }
+  const auto parsed = parse_toml(text, where, Code::RDU2002);
+  if (!parsed.ok()) return parsed.diagnostics();
 
   Target out;
   out.text = text;
   out.sha256 = sha256(text);
-  Section root(&parsed.table(), "", {}, faults, out.numbers);
+  Section root(&*parsed, "", {}, faults, out.numbers);
   read_name(root, out, faults);
   read_handshakes(root.section("handshakes"), out, faults);
   const std::uint32_t node_chips = read_machine(root.section("machine"), out, faults);
