@@ -93,7 +93,9 @@ class Symbolic {
   const Page& head(const Net::Use& use) { return cell(use.queue, execution_->popped(use.slot)); }
   void push(const Net::Use& use, const Page& page, std::uint64_t times) {
     const Net::Queue& q = net_->queues[use.queue];
-    for (std::uint64_t i = 0; i < times; ++i) cell(use.queue, q.initial + execution_->pushed(use.queue) + i) = page;
+    const std::uint64_t cells = std::max<std::uint64_t>(q.depth, 1);
+    for (std::uint64_t i = times > cells ? times - cells : 0; i < times; ++i)  // more would only overwrite these
+      cell(use.queue, q.initial + execution_->pushed(use.queue) + i) = page;
   }
   // How many instances of `stage` the actor stands for.
   std::uint64_t weight(const Net::Actor& a, const Stage& stage) const {
