@@ -58,7 +58,8 @@ struct Costs {
   //   - for the first instance of any matmul whose operands come from loads: its multiply-accumulates (of elements that
   //     exist) over the PCU's peak, summed over the stages of one site;
   //   - bytes that a chip's loads and stores move, over its HBM's peak (a multicast set reads once);
-  //   - bytes that cross a chip link (no page larger than the smallest of its stage), over its rate, + its latency.
+  //   - bytes that cross a chip link (no page counted larger than the smallest of its instance), over its rate, + its
+  //   latency.
   Cycles lower_bound_cycles = 0;
 };
 

@@ -49,74 +49,104 @@ std::uint64_t macs_of(const SpatialProgram& p, const Stage& s) {
 
 constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
 
-// Elements of the smallest page that a Load's instances push, per axis from the back: {rows, columns}.
-std::pair<std::uint64_t, std::uint64_t> least_extents(const SpatialProgram& p, const Stage& stage) {
+// Elements of the smallest page that each instance of a Load pushes: rows and columns.
+struct LeastPage {
+  std::uint64_t rows = 0, cols = 0;
+};
+std::vector<LeastPage> least_pages(const SpatialProgram& p, const Stage& stage) {
   const auto& load = std::get<Load>(stage.kind);
-  const std::size_t instances = p.sites_of(stage).sites.size();
-  if (times(stage.firings, instances) > most_firings) return {0, 0};
-  std::uint64_t rows = unknown, cols = unknown;
-  for (std::size_t i = 0; i < instances; ++i)
+  std::vector<LeastPage> least(p.sites_of(stage).sites.size());
+  if (times(stage.firings, least.size()) > most_firings) return least;
+  for (std::size_t i = 0; i < least.size(); ++i) {
+    least[i] = {unknown, unknown};
     for (std::uint64_t f = 0; f < stage.firings; ++f) {
       const auto e = page_extents(load.pattern, p.tensor(load.tensor), p.header.native_tile, f, i);
-      if (e.empty()) return {0, 0};
+      if (e.empty()) return std::vector<LeastPage>(least.size());
       std::uint64_t leading = e.size() > 1 ? e[e.size() - 2] : 1;
       for (std::size_t d = 0; d + 2 < e.size(); ++d) leading = times(leading, e[d]);
-      rows = std::min(rows, leading);
-      cols = std::min(cols, e.back());
+      least[i].rows = std::min(least[i].rows, leading);
+      least[i].cols = std::min(least[i].cols, e.back());
     }
-  return {rows, cols};
-}
-
-// For each stage, a number of elements that every page it pushes has at least. Ragged pages are smaller than the
-// buffers that hold them, and a bound must not count what does not exist. Least fixed point from `unknown` downwards:
-// pages go round rings, and a cycle of stages adds nothing to what enters it.
-std::vector<std::uint64_t> least_page_elements(const SpatialProgram& p) {
-  std::vector<std::uint64_t> least(p.stages.size(), unknown);
-  std::vector<std::vector<StageId>> sources(p.buffers.size());  // of local edges
-  for (const Edge& e : p.edges)
-    if (is_local(e.handshake)) sources[e.buffer.value].push_back(e.from);
-  const auto from_buffer = [&](BufferId b) {
-    std::uint64_t n = p.buffer(b).initial_pages != 0 ? 0 : unknown;
-    for (const StageId s : sources[b.value]) n = std::min(n, least[s.value]);
-    return n;
-  };
-  const auto cut = [](std::uint64_t n, const Chunk& c) { return n == unknown ? n : n / std::max(c.of, 1u); };
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> loaded(p.stages.size(), {unknown, unknown});
-  for (const Stage& s : p.stages)
-    if (std::holds_alternative<Load>(s.kind)) {
-      loaded[s.id.value] = least_extents(p, s);
-      least[s.id.value] = times(loaded[s.id.value].first, loaded[s.id.value].second);
-    }
-  for (const Stage& s : p.stages) {
-    if (!std::holds_alternative<MatmulTiles>(s.kind)) continue;
-    const Stage* a = s.ports.size() > 1 ? load_of(p, s, s.ports[0].buffer) : nullptr;
-    const Stage* b = s.ports.size() > 1 ? load_of(p, s, s.ports[1].buffer) : nullptr;
-    least[s.id.value] = a && b ? times(loaded[a->id.value].first, loaded[b->id.value].second) : 0;
   }
-  for (std::size_t round = 0; round <= p.stages.size(); ++round) {
-    bool changed = false;
-    for (const Stage& s : p.stages) {
-      std::uint64_t n = least[s.id.value];
-      if (const auto* recv = std::get_if<Recv>(&s.kind)) {
-        const Edge& e = p.edge(recv->edge);
-        n = cut(least[e.from.value], e.chunk);
-      } else if (std::holds_alternative<Generic>(s.kind)) {
-        for (const Port& port : s.ports)
-          if (port.direction == Direction::input)
-            for (const auto& run : port.chunk) n = std::min(n, cut(from_buffer(port.buffer), run.value));
-      }
-      if (n < least[s.id.value]) {
-        least[s.id.value] = n;
-        changed = true;
-      }
-    }
-    if (!changed) break;
-    if (round == p.stages.size()) std::fill(least.begin(), least.end(), 0);  // still shrinking: no bound
-  }
-  for (std::uint64_t& n : least)
-    if (n == unknown) n = 0;
   return least;
 }
+
+// By stage and instance, a number of elements that every page it pushes has at least. Ragged pages are smaller than the
+// buffers that hold them, and a bound must not count what does not exist. Least fixed point from `unknown` downwards:
+// pages go round rings, and a cycle of stages adds nothing to what enters it.
+class LeastElements {
+ public:
+  explicit LeastElements(const SpatialProgram& p) : p_(p), sources_(p.buffers.size()), least_(p.stages.size()) {
+    for (const Edge& e : p.edges)
+      if (is_local(e.handshake)) sources_[e.buffer.value].push_back(e.from);
+    std::vector<std::vector<LeastPage>> loaded(p.stages.size());
+    for (const Stage& s : p.stages) {
+      least_[s.id.value].assign(p.sites_of(s).sites.size(), unknown);
+      if (!std::holds_alternative<Load>(s.kind)) continue;
+      loaded[s.id.value] = least_pages(p, s);
+      for (std::size_t i = 0; i < least_[s.id.value].size(); ++i)
+        least_[s.id.value][i] = times(loaded[s.id.value][i].rows, loaded[s.id.value][i].cols);
+    }
+    for (const Stage& s : p.stages) {
+      if (!std::holds_alternative<MatmulTiles>(s.kind)) continue;
+      const Stage* a = s.ports.size() > 1 ? load_of(p, s, s.ports[0].buffer) : nullptr;
+      const Stage* b = s.ports.size() > 1 ? load_of(p, s, s.ports[1].buffer) : nullptr;
+      for (std::size_t i = 0; i < least_[s.id.value].size(); ++i) {
+        const bool known = a && b && i < loaded[a->id.value].size() && i < loaded[b->id.value].size();
+        least_[s.id.value][i] = known ? times(loaded[a->id.value][i].rows, loaded[b->id.value][i].cols) : 0;
+      }
+    }
+    for (std::size_t round = 0; lower(); ++round)
+      if (round == p.stages.size()) {  // still shrinking: no bound
+        for (auto& instances : least_) std::fill(instances.begin(), instances.end(), 0);
+        break;
+      }
+  }
+
+  std::uint64_t of(StageId stage, std::size_t instance) const {
+    const auto& instances = least_[stage.value];
+    return instance < instances.size() && instances[instance] != unknown ? instances[instance] : 0;
+  }
+
+ private:
+  static std::uint64_t cut(std::uint64_t n, const Chunk& c) { return n == unknown ? n : n / std::max(c.of, 1u); }
+  std::uint64_t from(StageId stage, std::size_t instance) const {
+    const auto& instances = least_[stage.value];
+    return instance < instances.size() ? instances[instance] : 0;
+  }
+
+  // Lowers what its sources ask for; whether anything changed.
+  bool lower() {
+    bool changed = false;
+    for (const Stage& s : p_.stages)
+      for (std::size_t i = 0; i < least_[s.id.value].size(); ++i) {
+        std::uint64_t n = least_[s.id.value][i];
+        if (const auto* recv = std::get_if<Recv>(&s.kind)) {
+          const Edge& e = p_.edge(recv->edge);
+          if (e.map.kind == PageMapKind::one_to_one) {
+            n = std::min(n, cut(from(e.from, i), e.chunk));
+          } else {
+            for (std::size_t j = 0; j < least_[e.from.value].size(); ++j)
+              n = std::min(n, cut(from(e.from, j), e.chunk));
+          }
+        } else if (std::holds_alternative<Generic>(s.kind)) {
+          for (const Port& port : s.ports) {
+            if (port.direction != Direction::input) continue;
+            std::uint64_t page = p_.buffer(port.buffer).initial_pages != 0 ? 0 : unknown;
+            for (const StageId source : sources_[port.buffer.value]) page = std::min(page, from(source, i));
+            for (const auto& run : port.chunk) n = std::min(n, cut(page, run.value));
+          }
+        }
+        changed = changed || n < least_[s.id.value][i];
+        least_[s.id.value][i] = n;
+      }
+    return changed;
+  }
+
+  const SpatialProgram& p_;
+  std::vector<std::vector<StageId>> sources_;  // of local edges, by buffer
+  std::vector<std::vector<std::uint64_t>> least_;
+};
 
 }  // namespace
 
@@ -124,7 +154,7 @@ Cycles lower_bound(const SpatialProgram& program, const Target& target, const st
                    const std::vector<CrossingFlow>& crossings) {
   const Fraction hbm = {times(target.hbm.channel_bytes_per_cycle.num, target.hbm.channels),
                         target.hbm.channel_bytes_per_cycle.den};
-  const std::vector<std::uint64_t> page_elements = least_page_elements(program);
+  const LeastElements page_elements(program);
   Cycles total = 0;
   for (const Section& section : program.sections) {
     Cycles bound = 0;
@@ -145,7 +175,7 @@ Cycles lower_bound(const SpatialProgram& program, const Target& target, const st
       const Edge& e = program.edge(f.edge);
       if (program.stage(e.from).section != section.id || f.to >= e.routes.size()) continue;
       const Bytes page =
-          page_elements[e.from.value] / std::max(e.chunk.of, 1u) * bytes_of(program.buffer(e.buffer).dtype);
+          page_elements.of(e.from, f.sender) / std::max(e.chunk.of, 1u) * bytes_of(program.buffer(e.buffer).dtype);
       for (const LinkId id : e.routes[f.to]) sent[id] = plus(sent[id], times(f.pages, page));
     }
     for (const auto& [id, bytes] : sent) {
