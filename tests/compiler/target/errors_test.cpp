@@ -86,12 +86,35 @@ TEST_CASE("text that is hostile is refused without harm") {
   CHECK(read_target("\xff", "t").diagnostics().contains(Code::RDU2002));
   CHECK(read_target(std::string(2 << 20, '#'), "t").diagnostics().contains(Code::RDU2002));
   CHECK(read_target("a = " + std::string(100000, '['), "t").diagnostics().contains(Code::RDU2002));
+  CHECK(read_target("[[[", "t").diagnostics().contains(Code::RDU2002));
+  CHECK(read_target("\uFE38", "t").diagnostics().contains(Code::RDU2002));
+  std::string nested;
+  for (int i = 0; i < 500000; ++i) nested += "a.";
+  CHECK(read_target(nested + "a = 1", "t").diagnostics().contains(Code::RDU2002));
   std::string many;
   for (int i = 0; i < 10000; ++i) many += "k" + std::to_string(i) + " = 1\n";
   const auto flood = read_target(many, "t");
   REQUIRE_FALSE(flood.ok());
   CHECK(flood.diagnostics().error_count() > 10000);
   CHECK(flood.diagnostics().list().size() == Diagnostics::limit);
+}
+
+TEST_CASE("an integer that no double holds is judged by its size") {
+  const std::string good = get(root / "tests/support/barrier.toml");
+  const auto with = [&](const std::string& clock) {
+    std::string text = good;
+    const std::size_t at = text.find("clock_ghz ");
+    return read_target(text.replace(at, text.find('\n', at) - at, "clock_ghz = { " + clock + " }"), "t");
+  };
+  CHECK(with("value = 1, assumed = 'a', range = [0, 9007199254740993]").ok());
+  for (const char* clock : {"value = 9007199254740993, published = 'a'", "value = 9223372036854775807, published = 'a'",
+                            "value = -9223372036854775808, published = 'a'",
+                            "value = 1, assumed = 'a', range = [9007199254740993, 9223372036854775807]"}) {
+    CAPTURE(clock);
+    const auto result = with(clock);
+    CHECK(result.diagnostics().error_count() == 1);
+    CHECK(result.diagnostics().contains(Code::RDU2006));
+  }
 }
 
 TEST_CASE("a mutated target is read or refused, and never anything else") {
