@@ -1,10 +1,15 @@
 // Alpha-beta estimate of collectives on the target's own topology.
 //
-// A collective is a sequence of steps; in a step every flow moves at once, and the step takes
-//   alpha + beta = (latency of the slowest flow) + (bytes of the fullest directed link or chip port) / rate.
-// Flows that share a link add up, so a ring over chips that stand on a line pays for its closing edge. Credits travel
-// against the pages and load the links that they use. Where pages follow each other, the hand-off's round trips may be
-// longer than their bytes (crossing_trips.h); landings are taken to be double buffers.
+// A collective is a sequence of steps; in a step every flow moves at once. What one lane sends of one page is an
+// *item*. A step takes an item alpha, the latency of its slowest flow, + beta / items, where beta is the time that the
+// fullest directed link or chip port takes for all bytes of the step; flows that share a link add up, so a ring over
+// chips that stand on a line pays for its closing edge, and credits load the links on which they travel back.
+//
+//   steps that pages run through one behind the other (all but a ring's): the first item takes all steps; the others
+//     follow at the pace of the fullest link, over all steps, or of the hand-off's round trips (crossing_trips.h) where
+//     they take longer; landings are taken to be double buffers
+//   a ring: each page goes all the way round before the next, a step of an item following its last as soon as it has
+//     come (alpha + beta / items) and the links have served the other lanes (beta)
 #include <algorithm>
 #include <map>
 
@@ -39,9 +44,10 @@ class Steps {
     if (flows.empty()) return;
     const Step step = measure(flows);
     count_bytes(flows, 1);
-    const Cycles latency = seen_after(step);
-    latency_ = plus(latency_, latency);
-    cycles_ = plus(cycles_, plus(latency, std::max(step.beta, between_pages(step))));
+    latency_ = plus(latency_, seen_after(step));
+    first_item_ = plus(first_item_, plus(seen_after(step), share_of(step.beta, 1, items())));
+    round_trips_ = std::max(round_trips_, between_pages(step));
+    for (const auto& [resource, time] : step.busy) busy_[resource] = plus(busy_[resource], time);
   }
 
   // `count` steps of a ring, each of which waits for the one before; a page is done with all before the next begins.
@@ -49,37 +55,31 @@ class Steps {
     if (flows.empty() || count == 0) return;
     const Step step = measure(flows);
     count_bytes(flows, count);
+    const Cycles beta = share_of(step.beta, 1, pages_), lane = share_of(beta, 1, lanes_);
     // A step needs the landing that the one before filled only where the hand-off moves one page at a time; the very
     // first finds it free.
-    const Cycles next = trips_.windowed ? seen_after(step) : period(step);
-    latency_ = plus(latency_, plus(times(next, count - 1), seen_after(step)));
-    cycles_ =
-        plus(cycles_, plus(times(next, times(count, pages_) - 1), plus(seen_after(step), times(step.beta, count))));
+    const Cycles alpha = trips_.windowed ? seen_after(step) : period(step);
+    latency_ = plus(latency_, plus(times(alpha, count - 1), seen_after(step)));
+    const Cycles next = std::max(plus(alpha, lane), beta);
+    rounds_ = plus(rounds_, plus(times(next, times(count, pages_) - 1), plus(seen_after(step), beta)));
   }
 
-  // Flows that hand a page on from one to the next; while one passes a page the one before passes the next.
-  void add_line(const std::vector<Flow>& flows) {
-    if (flows.empty()) return;
-    Cycles between = 0;
-    for (const Flow& flow : flows) {
-      const Step step = measure({flow});
-      count_bytes({flow}, 1);
-      const Cycles latency = seen_after(step);
-      const Cycles page = step.beta / pages_ + (step.beta % pages_ != 0 ? 1 : 0);
-      latency_ = plus(latency_, latency);
-      cycles_ = plus(cycles_, plus(latency, page));
-      between = std::max(between, std::max(times(page, pages_ - 1), between_pages(step)));
-    }
-    cycles_ = plus(cycles_, between);
+  CollectiveCost cost() const {
+    Cycles fullest = 0;
+    for (const auto& [resource, time] : busy_) fullest = std::max(fullest, time);
+    const Cycles others = std::max(fullest - fullest / items(), round_trips_);
+    const Cycles cycles = plus(rounds_, first_item_ == 0 ? 0 : plus(first_item_, items() == 1 ? 0 : others));
+    return {cycles, latency_, *std::max_element(sent_.begin(), sent_.end())};
   }
-
-  CollectiveCost cost() const { return {cycles_, latency_, *std::max_element(sent_.begin(), sent_.end())}; }
 
  private:
+  // Directed chip links by id, then the chips' ports out and in.
+  using Resource = std::pair<std::uint32_t, std::size_t>;
   struct Step {
     Cycles alpha = 0;   // a page's way, of the slowest flow
     Cycles signal = 0;  // a signal's way
-    Cycles beta = 0;    // of all its bytes
+    Cycles beta = 0;    // the greatest of `busy`
+    std::map<Resource, Cycles> busy;
   };
 
   Step measure(const std::vector<Flow>& flows) {
@@ -101,12 +101,17 @@ class Steps {
       out[flow.from] = plus(out[flow.from], flow.bytes);
       in[flow.to] = plus(in[flow.to], flow.bytes);
     }
+    enum : std::uint32_t { link, out_port, in_port };
     for (const auto& [id, bytes] : load)
-      step.beta = std::max(step.beta, time_of(bytes, target_.links[id.value].bytes_per_cycle));
-    for (std::size_t i = 0; i < members_.size(); ++i)
-      step.beta = std::max({step.beta, time_of(out[i], ports()), time_of(in[i], ports())});
+      step.busy[{link, id.value}] = time_of(bytes, target_.links[id.value].bytes_per_cycle);
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      step.busy[{out_port, m}] = time_of(out[m], ports());
+      step.busy[{in_port, m}] = time_of(in[m], ports());
+    }
+    for (const auto& [resource, time] : step.busy) step.beta = std::max(step.beta, time);
     return step;
   }
+  std::uint64_t items() const { return times(lanes_, pages_); }
   Cycles seen_after(const Step& step) const { return plus(step.alpha, times(step.signal, trips_.before_seen)); }
   Cycles period(const Step& step) const { return plus(step.alpha, times(step.signal, trips_.before_next)); }
   void count_bytes(const std::vector<Flow>& flows, std::uint64_t count) {
@@ -142,7 +147,10 @@ class Steps {
   cost::CrossingTrips trips_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<LinkId>> routes_;
   std::vector<Bytes> sent_;
-  Cycles cycles_ = 0;
+  std::map<Resource, Cycles> busy_;  // of all steps that pages run through
+  Cycles first_item_ = 0;            // through all of those
+  Cycles round_trips_ = 0;
+  Cycles rounds_ = 0;
   Cycles latency_ = 0;
 };
 
@@ -211,7 +219,7 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
       } else if (is_ring) {  // from the second member on, each adds its own; the first adds the last
         std::vector<Flow> line = ring(n, whole);
         line.erase(line.begin());
-        steps.add_line(line);
+        for (const Flow& flow : line) steps.add({flow});
       } else {
         steps.add(all_to_all(n, chunk));
         steps.add(to_first(n, chunk));
@@ -241,7 +249,7 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
       if (is_ring) {
         std::vector<Flow> line = ring(n, whole);
         line.pop_back();
-        steps.add_line(line);
+        for (const Flow& flow : line) steps.add({flow});
       } else {
         steps.add(from_first(n, whole));
       }

@@ -109,20 +109,35 @@ TEST_CASE("a ring takes each page all the way round") {
 }
 
 TEST_CASE("pages of the other algorithms follow each other as the hand-off lets them") {
-  // Bytes that take no time: two steps of the way there, and four more pages in each, two of which share a round trip.
+  // A byte a chunk: two steps of the way there, and four more pages, two of which share a round trip.
   CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::token, 4, 1) == 2 * (100 + 1));
-  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::token, 4, 5) == 2 * (100 + 4 * 200 / 2));
+  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::token, 4, 5) == 2 * (100 + 1) + 4 * 200 / 2);
   // Many bytes hide the round trips.
-  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::token, 1 << 20, 5) ==
+  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::token, 1 << 20, 4) ==
         all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::token, 1 << 20, 1));
+  // Through one, the way back of a page runs beside the way there of the next.
+  CHECK(all_reduce(CollectiveAlgorithm::through_one, CrossingHandshake::token, 4 * 32000, 4) ==
+        2 * (100 + 1000) + 3 * 1000);
 }
 
 TEST_CASE("a semaphore moves one page a round trip, a barrier one in two") {
-  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::semaphore, 4, 5) == 2 * (100 + 4 * 200));
-  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::barrier, 4, 5) == 2 * (300 + 4 * 400));
+  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::semaphore, 4, 5) == 2 * (100 + 1) + 4 * 200);
+  CHECK(all_reduce(CollectiveAlgorithm::direct, CrossingHandshake::barrier, 4, 5) == 2 * (300 + 1) + 4 * 400);
   // Six steps of a ring: the first finds its landing free, the others wait until it is.
-  CHECK(all_reduce(CollectiveAlgorithm::ring, CrossingHandshake::semaphore, 4, 1) == 5 * 200 + 100 + 6);
-  CHECK(all_reduce(CollectiveAlgorithm::ring, CrossingHandshake::barrier, 4, 1) == 5 * 400 + 300 + 6);
+  CHECK(all_reduce(CollectiveAlgorithm::ring, CrossingHandshake::semaphore, 4, 1) == 5 * 201 + 101);
+  CHECK(all_reduce(CollectiveAlgorithm::ring, CrossingHandshake::barrier, 4, 1) == 5 * 401 + 301);
+}
+
+TEST_CASE("lanes of a ring share its links and wait on their own") {
+  const auto cycles = [](std::uint64_t lanes, Bytes bytes) {
+    return estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::ring, bytes, lanes, first(4),
+                               mesh_of(4))
+        .cycles;
+  };
+  // A lane's step: 100 cycles of way and 10 of bytes; the links of all four lanes are busy for 40 of them.
+  CHECK(cycles(4, 4 * 4 * 320) == 5 * (100 + 10) + 100 + 40);
+  // Busy for 400: the links set the pace.
+  CHECK(cycles(4, 4 * 4 * 3200) == 5 * 400 + 100 + 400);
 }
 
 TEST_CASE("a ring's reduce passes pages along a line") {
