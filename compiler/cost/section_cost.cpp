@@ -284,9 +284,11 @@ class SectionEstimate {
       for (const auto& [id, bytes] : traffic.load)
         beta = std::max(beta, time_of(bytes, t_.links[id.value].bytes_per_cycle));
       if (collective && collective->value < collectives_.size()) {
+        // The estimate of the algorithm knows its steps; what the program really sends may be more.
         const CollectiveCost& c = collectives_[collective->value];
+        const Cycles both = std::max(c.cycles, plus(beta, latency));
         latency = std::max(latency, c.latency_cycles);
-        beta = std::max(beta, c.cycles - c.latency_cycles);
+        beta = both - latency;
       }
       const std::uint64_t pages = std::max<std::uint64_t>(traffic.pages, 1);
       const Cycles hidden = times(pages - 1, steady / pages);
