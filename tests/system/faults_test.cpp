@@ -14,8 +14,7 @@ namespace {
 
 class Machine {
  public:
-  Machine(const std::string& target, const std::string& algorithm) {
-    Matmul workload = matmul(64, 192, 96);
+  Machine(const std::string& target, const std::string& algorithm, Matmul workload = matmul(64, 192, 96)) {
     workload.schedule = "sites = 1";
     compile(folder_, workload, {"--chips", "3", "--shard", "row", "--target", target, "--collective", algorithm});
     const Json program = parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder_).out);
@@ -126,6 +125,16 @@ TEST_CASE("a page lost, doubled or exchanged between chips is caught without val
   direct.check("page_drop@" + direct.edge() + ":0", "RDU7029", {"--timing-only"});
   direct.check("page_duplicate@" + direct.edge() + ":0", "RDU7029", {"--timing-only"});
   direct.check("page_swap@" + direct.edge() + ":0", "RDU7029", {"--timing-only"});
+}
+
+// Where all elements are equal no value can tell that two pages or two partial sums changed places; what they hold can.
+TEST_CASE("an exchange is caught even where every element of the operands is equal") {
+  Matmul ones = matmul(64, 192, 96);
+  ones.x = ones.w = {1, -1};
+  const Machine machine("sn40l", "direct", ones);
+  machine.check("page_swap@matmul0.b_c0:0", "RDU7029");
+  machine.check("page_swap@matmul0.partial_c0:0", "RDU7029");
+  machine.check("page_swap@" + machine.edge() + ":0", "RDU7029");
 }
 
 TEST_CASE("a page lost between two generations of a barrier is told as lost" * doctest::should_fail()) {

@@ -86,6 +86,40 @@ TEST_CASE("column-sharded results are the same in every dtype, on every number o
   }
 }
 
+TEST_CASE("every number of chips from 1 to 16 is exact by every algorithm, with a tile of the contraction each") {
+  const Folder folder;
+  for (int chips = 1; chips <= 16; ++chips) {
+    const Matmul workload = matmul(32, 32 * chips, 48);
+    const std::string expected = workload.sha256();
+    for (const std::string& algorithm : all_algorithms) {
+      CAPTURE(chips);
+      CAPTURE(algorithm);
+      const Json report = compile_and_run(
+          folder, workload, {"--chips", std::to_string(chips), "--shard", "row", "--collective", algorithm});
+      check_exact_pass(report);
+      CHECK(text(report, "outputs", 0, "sha256") == expected);
+      if (chips > 1) CHECK(number(report, "collectives", 0, "contributions") == chips);
+    }
+  }
+}
+
+TEST_CASE("sn50 computes the same, by row and by column") {
+  const Folder folder;
+  for (const std::string dtype : {"int8", "bf16"}) {
+    for (const std::string shard : {"row", "column"}) {
+      const Matmul workload = shard == "row" ? matmul(33, 480, 64, dtype) : matmul(33, 64, 480, dtype);
+      for (const std::string chips : {"1", "3", "5"}) {
+        CAPTURE(dtype);
+        CAPTURE(shard);
+        CAPTURE(chips);
+        const Json report = compile_and_run(folder, workload, {"--chips", chips, "--shard", shard, "--target", "sn50"});
+        check_exact_pass(report);
+        CHECK(text(report, "outputs", 0, "sha256") == workload.sha256());
+      }
+    }
+  }
+}
+
 TEST_CASE("a result that rounds is the same to the bit whenever it is computed again") {
   const Folder folder;
   for (const std::string dtype : {"bf16", "fp32", "fp8_e4m3", "fp8_e5m2"}) {
