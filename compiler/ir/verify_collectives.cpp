@@ -128,11 +128,16 @@ void check_collective_bytes(const Subject& s, Diagnostics& out) {
       const auto work = work_of.find({c.op.value, c.members[i]});
       const auto result = result_of.find({c.op.value, c.members[i]});
       if (work == work_of.end() || result == result_of.end()) continue;
+      // What is gathered has left the reduction: it has the operand's type, though a matmul split on chip pushes
+      // partials.
+      DType type = result->second;
+      if (c.kind == CollectiveKind::all_gather && p.operators)
+        type = p.operators->operand(p.operators->operators[c.op.value].out).dtype;
       const auto elements = checked_multiply(work->second->m, work->second->n);
-      const auto bytes = elements ? checked_multiply(*elements, bytes_of(result->second)) : std::nullopt;
+      const auto bytes = elements ? checked_multiply(*elements, bytes_of(type)) : std::nullopt;
       if (!bytes || static_cast<Bytes>(*bytes) != c.bytes[i]) {
         wrong(fmt::format("chip {} contributes {} bytes, and its {} x {} elements of {} are {}", c.members[i].value,
-                          c.bytes[i], work->second->m, work->second->n, name_of(result->second), bytes.value_or(-1)));
+                          c.bytes[i], work->second->m, work->second->n, name_of(type), bytes.value_or(-1)));
         break;
       }
     }

@@ -1,4 +1,5 @@
 #include "compiler/passes/expand.h"
+#include "compiler/passes/crossing.h"
 
 #include <algorithm>
 #include <map>
@@ -10,18 +11,6 @@
 
 namespace rdusim {
 namespace {
-
-Handshake crossing_of(const Target& t) {
-  switch (t.crossing.front()) {
-    case CrossingHandshake::token:
-      return Handshake::token;
-    case CrossingHandshake::semaphore:
-      return Handshake::semaphore;
-    case CrossingHandshake::barrier:
-      return Handshake::barrier;
-  }
-  return Handshake::token;
-}
 
 Expr take(std::uint32_t port) {
   return {{ExprOp::operand, port, 0}};

@@ -10,49 +10,19 @@
 #include <algorithm>
 
 #include "compiler/ir/print.h"
+#include "compiler/passes/crossing.h"
 #include "compiler/passes/extents.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/ports.h"
 #include "compiler/passes/sites.h"
 
 namespace rdusim {
 namespace {
 
-Handshake crossing_of(const Target& t) {
-  switch (t.crossing.front()) {
-    case CrossingHandshake::token:
-      return Handshake::token;
-    case CrossingHandshake::semaphore:
-      return Handshake::semaphore;
-    case CrossingHandshake::barrier:
-      return Handshake::barrier;
-  }
-  return Handshake::token;
-}
-
 // Movement stages of one site take its movement engines in turn; the schedule orders those that share one.
 enum MovementOrder : std::uint32_t { load_a = 0, load_b = 1, store = 2, first_recv = 3 };
 Engine movement(const Target& t, std::uint32_t nth) {
   return {StageRole::movement, nth % t.site.movement_engines};
-}
-
-// A port that takes (or gives) a page every firing.
-Port input(BufferId b) {
-  Port p{Direction::input, b};
-  p.need = p.pop = always(1u);
-  return p;
-}
-Port output(BufferId b) {
-  Port p{Direction::output, b};
-  p.reserve = p.push = always(1u);
-  return p;
-}
-// `value` in one phase of `cycle`, 0 in the others.
-Cyclic<std::uint32_t> only_in(std::uint64_t phase, std::uint64_t cycle, std::uint32_t value = 1) {
-  Cyclic<std::uint32_t> c;
-  if (phase > 0) c.push_back({static_cast<std::uint32_t>(phase), 0});
-  c.push_back({1, value});
-  if (phase + 1 < cycle) c.push_back({static_cast<std::uint32_t>(cycle - phase - 1), 0});
-  return c;
 }
 
 class MatmulPlacer {
@@ -84,7 +54,7 @@ class MatmulPlacer {
     const auto [last, result] = plan_.sites_k == 1 ? std::pair(matmuls[0], partials[0]) : place_fold(matmuls, partials);
     const StageId store =
         add_stage("store", Store{c_.id, store_pattern(), {}}, home, movement(t_, MovementOrder::store),
-                  plan_.rounds_m * plan_.rounds_n, {input(result)});
+                  plan_.rounds_m * plan_.rounds_n, {input_port(result)});
     add_edge(last, result, {store});
     add_tree();
   }
@@ -190,21 +160,21 @@ class MatmulPlacer {
 
     const BufferId a = add_buffer("a" + k, BufferKind::fifo, group, operand(), plan_.block_m, plan_.page_k, w_.m, w_.k);
     const BufferId b = add_buffer("b" + k, BufferKind::fifo, group, operand(), plan_.page_k, plan_.block_n, w_.k, w_.n);
-    const StageId from_a =
-        add_stage("load_a" + k, std::move(load_a), group, movement(t_, MovementOrder::load_a), firings, {output(a)});
-    const StageId from_b =
-        add_stage("load_b" + k, std::move(load_b), group, movement(t_, MovementOrder::load_b), firings, {output(b)});
+    const StageId from_a = add_stage("load_a" + k, std::move(load_a), group, movement(t_, MovementOrder::load_a),
+                                     firings, {output_port(a)});
+    const StageId from_b = add_stage("load_b" + k, std::move(load_b), group, movement(t_, MovementOrder::load_b),
+                                     firings, {output_port(b)});
 
     const bool partial = plan_.sites_k > 1;
     const DType result = partial ? accumulator() : c_.dtype;
     const BufferId out = partial ? add_output_buffer("partial_k" + std::to_string(l), BufferKind::interm, group, result)
                                  : add_output_buffer("c", BufferKind::fifo, group, result);
-    Port push = output(out);
-    push.reserve = push.push = only_in(plan_.k_pages - 1, plan_.k_pages);
+    const auto pages = static_cast<std::uint32_t>(plan_.k_pages);
+    const Port push = output_port(out, pages - 1, pages, pages);
     const MatmulTiles body{op_.id,        plan_.block_m, plan_.block_n, plan_.page_k, end_k - first_k,
                            plan_.k_pages, operand(),     accumulator(), result};
     const StageId matmul =
-        add_stage("matmul" + k, body, group, {StageRole::compute, 0}, firings, {input(a), input(b), push});
+        add_stage("matmul" + k, body, group, {StageRole::compute, 0}, firings, {input_port(a), input_port(b), push});
     add_edge(from_a, a, {matmul});
     add_edge(from_b, b, {matmul});
     assign_work(matmul, l);
@@ -223,7 +193,7 @@ class MatmulPlacer {
           add_output_buffer("landing_k" + std::to_string(l), BufferKind::interm, home, accumulator());
       const StageId recv = add_stage("recv_k" + std::to_string(l), Recv{}, home,
                                      movement(t_, MovementOrder::first_recv + static_cast<std::uint32_t>(l) - 1),
-                                     rounds, {output(landing)});
+                                     rounds, {output_port(landing)});
       const EdgeId crossing = add_edge(matmuls[l], partials[l], {recv}, crossing_of(t_));
       std::get<Recv>(p_.stages[recv.value].kind).edge = crossing;
       operands.push_back(landing);
@@ -238,14 +208,11 @@ class MatmulPlacer {
     fold.bodies.push_back({1, {{ExprOp::operand, 0, 0}}});
     for (std::uint32_t l = 1; l < slices; ++l)
       fold.bodies.push_back({1, {{ExprOp::accumulator, 0, 0}, {ExprOp::operand, l, 0}, {ExprOp::add, 0, 0}}});
+    const auto phases = static_cast<std::uint32_t>(slices);
     std::vector<Port> ports;
-    for (std::uint64_t l = 0; l < slices; ++l) {
-      ports.push_back(input(operands[l]));
-      ports.back().need = ports.back().pop = only_in(l, slices);
-    }
+    for (std::uint32_t l = 0; l < phases; ++l) ports.push_back(input_port(operands[l], l, l + 1, phases));
     const BufferId out = add_output_buffer("c", BufferKind::fifo, home, c_.dtype);
-    ports.push_back(output(out));
-    ports.back().reserve = ports.back().push = only_in(slices - 1, slices);
+    ports.push_back(output_port(out, phases - 1, phases, phases));
     const StageId stage =
         add_stage("fold", std::move(fold), home, {StageRole::compute, 1}, rounds * slices, std::move(ports));
     for (std::uint64_t l = 0; l < slices; ++l) add_edge(sources[l], operands[l], {stage});
