@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "compiler/compile.h"
 #include "tests/compiler/ir/sample_program.h"
@@ -111,6 +112,19 @@ TEST_CASE("every algorithm is proved for every number of chips") {
         CHECK(p.certificate->outputs.front().contributions % chips == 0);
         CHECK(p.certificate->outputs.size() == (kind == CollectiveKind::reduce ? 1 : chips));
       }
+}
+
+TEST_CASE("sixteen chips of many sites are proved in well under the time that loading may take") {
+  const Target t = test::sn40l();
+  const SpatialProgram p =
+      compiled(test::one_matmul(32, 14336, 8192), t,
+               test::over(16, ShardKind::row, CollectiveKind::all_reduce, CollectiveAlgorithm::direct));
+  CHECK(p.stages.size() > 16 * 30);
+  const auto begin = std::chrono::steady_clock::now();
+  const Diagnostics d = check_certificate(p, t);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));  // 0.1 s on a quiet computer
+  INFO(d.to_text());
+  CHECK(d.empty());
 }
 
 TEST_CASE("the certificate has all obligations in the order of their kinds even where nothing can be read") {

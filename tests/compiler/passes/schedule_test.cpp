@@ -22,8 +22,9 @@ SpatialProgram scheduled(const OperatorGraph& graph, const Target& target, const
 }
 
 TEST_CASE("every stage has a place of its own in its section, after those that feed it") {
-  const SpatialProgram p = scheduled(test::two_matmuls(32, 256, 512, 128), test::sn40l(),
-                                     test::over(2, ShardKind::row, CollectiveKind::reduce));
+  const SpatialProgram p =
+      scheduled(test::two_matmuls(32, 256, 512, 128), test::sn40l(),
+                test::over(2, ShardKind::row, CollectiveKind::reduce, CollectiveAlgorithm::through_one));
   REQUIRE(p.schedule->slots.size() == p.stages.size());
   std::set<std::pair<SectionId, std::uint32_t>> places;
   std::vector<std::uint32_t> stages(p.sections.size(), 0);
