@@ -202,7 +202,8 @@ struct Machine::Impl final : Outside, Surroundings {
       }
     }
     for (const std::size_t i : used) records[i].clear();
-    if (asked_to_stop()) progress.stopped = true, progress.last = at;
+    // Where nothing was left to hand on, the stop was seen, and its time noted, before.
+    if (at != 0 && asked_to_stop()) progress.stopped = true, progress.last = at;
   }
   bool asked_to_stop() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
 
