@@ -341,6 +341,13 @@ struct ReceiveState {
   bool unreachable = false;
 };
 
+// The fault of a kind that strikes at number `nth`, or null.
+inline const Fault* find_fault(const std::vector<Fault>& faults, FaultKind kind, std::uint64_t nth) {
+  for (const Fault& f : faults)
+    if (f.kind == kind && f.nth == nth) return &f;
+  return nullptr;
+}
+
 // Only where a test or the user breaks something.
 struct BufferFaults {
   std::vector<Fault> faults;

@@ -1,0 +1,342 @@
+// Pages and signals between sites and chips: senders, links, receivers.
+#include <algorithm>
+
+#include "models/units/chip.h"
+
+namespace rdusim {
+
+// ---- links and signals
+
+// Puts a page or signal on the relay's link; returns the cycle at which its last byte is at the other chip. `from`: its
+// first byte is at the link, `last_byte`: its last one.
+Cycle Chip::hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes) {
+  ChipLink& link = c_.links[r.link];
+  const Bytes size = r.signal ? link.signal_bytes() : std::max<Bytes>(bytes, link.signal_bytes());
+  const ChipLink::Transfer t = link.send(from, size);
+  tell(LinkUsed{now_, link.id(), t.slot.begin, t.slot.end, size, r.signal});
+  const Cycle arrival = std::max(t.arrival, last_byte + link.latency());
+  outside_.post(r.to_chip, arrival + r.tail, {r.then.kind(), r.then.unit(), bytes});
+  return arrival;
+}
+
+void Chip::grant_relay(std::uint32_t n, std::uint32_t bytes) {
+  hop(c_.relays[n], now_, now_, bytes);
+}
+
+void Chip::signal(const Path& path) {
+  if (path.remote) {
+    hop(c_.relays[path.relay], now_ + path.lead, now_ + path.lead, 0);
+  } else {
+    put(now_ + path.lead, static_cast<EventKind>(path.then.kind()), path.then.unit());
+  }
+}
+
+void Chip::grant_chip_arrive(std::uint32_t channel) {
+  ReceiveChannel& ch = c_.receive_channels[channel];
+  const ReceiveState& r = c_.receives[ch.receive];
+  const std::uint64_t page = ch.in_transit++;
+  const BufferState& b = c_.buffers[r.buffer];
+  const std::uint32_t bytes = c_.headers[b.staged_headers + (b.initial + page * r.channels + ch.rank) % b.slots].bytes;
+  AgcuState& agcu = c_.agcus[r.agcu];
+  const Slot door = agcu.unit.inward(laws_.agcu, now_, bytes);
+  const Cycle first = door.begin + laws_.agcu.latency;
+  const Cycle last = door.end + laws_.agcu.latency;
+  c_.network.send(ch.inward, first, last, bytes);
+  const Cycle tail = c_.network.tail(ch.inward, 0);
+  const Cycles writing = laws_.pmu.write.span(bytes).ceil();
+  const Cycle at = std::max(c_.network.head(ch.inward, 0), tail - std::min(tail, writing));
+  ch.last_arrival = std::max(ch.last_arrival, at);
+  put(ch.last_arrival, arrived, channel);
+}
+
+// ---- receivers
+
+void Chip::grant_receive(std::uint32_t receive) {
+  ReceiveState& r = c_.receives[receive];
+  r.touched = false;
+  if (r.channels == 0 || r.unreachable) return;
+  BufferState& b = c_.buffers[r.buffer];
+  const StageState& stage = c_.stages[r.stage];
+  if (r.handshake == Handshake::token) {
+    // The slot that a pop frees is the one that page + depth will land in: the credit goes to that page's sender.
+    for (; r.credited < b.popped; ++r.credited) {
+      const std::uint64_t page = r.credited + b.depth - std::min<std::uint64_t>(b.initial, b.depth);
+      ReceiveChannel& ch = c_.receive_channels[r.first_channel + page % r.channels];
+      tell(CreditReturned{now_, at(ch)});
+      signal(ch.back);
+    }
+    return;
+  }
+  if (!stage.active) return;
+  for (std::uint32_t rank = 0; rank < r.channels; ++rank) {
+    ReceiveChannel& ch = c_.receive_channels[r.first_channel + rank];
+    const auto brings = [&](std::uint64_t generation) { return generation % ch.period == ch.position; };
+    const auto pages_before = [&](std::uint64_t generation) {
+      return generation / ch.period + (generation % ch.period > ch.position ? 1 : 0);
+    };
+    const auto room = [&](std::uint64_t page) { return b.initial + page * r.channels + rank < b.popped + b.depth; };
+    if (r.handshake == Handshake::semaphore) {
+      while (ch.valid_raised < ch.valid_seen) {
+        const std::uint64_t g = ch.valid_raised;
+        if (brings(g) && ch.landed <= pages_before(g)) break;
+        r.value = (r.value + 1) & r.mask;
+        ++ch.valid_raised;
+        tell(ValidRaised{now_, at(ch), g, static_cast<std::uint32_t>(r.value)});
+        if (brings(g)) {
+          ++ch.pushable;
+        } else {
+          r.value = (r.value - 1) & r.mask;
+          tell(ValidConsumed{now_, at(ch), ch.valid_consumed++, static_cast<std::uint32_t>(r.value)});
+        }
+      }
+      // One ready a generation, and none before the generation before it is valid: so the sender's count is exact.
+      if (ch.raised < ch.generations && ch.raised <= ch.valid_raised &&
+          (!brings(ch.raised) || room(pages_before(ch.raised)))) {
+        ++ch.raised;
+        signal(ch.back);
+      }
+    } else if (!ch.at_barrier && ch.generation < 2 * ch.generations) {
+      const std::uint64_t g = ch.generation / 2;
+      const bool first = ch.generation % 2 == 0;
+      const bool arrives = !brings(g) || (first ? room(pages_before(g)) : ch.landed > pages_before(g));
+      if (arrives) {
+        ch.at_barrier = true;
+        tell(BarrierArrived{now_, EdgeId{ch.edge}, ch.from, ch.member, ch.generation});
+        signal(ch.back);
+      }
+    }
+  }
+  // Pages are seen in turn, in the order in which they landed.
+  while (r.scheduled < r.landed &&
+         c_.receive_channels[r.first_channel + r.scheduled % r.channels].pushable > r.scheduled / r.channels) {
+    ++r.scheduled;
+    put(now_ + 1, push_landed, receive);
+  }
+}
+
+// ---- senders
+
+Chip::Part Chip::chunk_of(const SenderState& s, const PageHeader& h) const {
+  const std::uint64_t elements = h.bytes / s.element_bytes;
+  const std::uint32_t of = std::max(s.chunk.of, 1u);
+  const ElementRange range = chunk_range(elements, std::min(s.chunk.index, of - 1), of);
+  return {range.begin * s.element_bytes, static_cast<std::uint32_t>(range.size() * s.element_bytes)};
+}
+
+bool Chip::handshake_allows(SenderState& s) {
+  const Shot& shot = c_.shots[s.first_shot + s.page % s.shots];
+  switch (s.handshake) {
+    case Handshake::token:
+      for (std::uint32_t i = 0; i < shot.channels; ++i)
+        if (c_.send_channels[c_.shot_channels[shot.first_channel + i]].credits == 0) return false;
+      for (std::uint32_t i = 0; i < shot.channels; ++i) {
+        SendChannel& ch = c_.send_channels[c_.shot_channels[shot.first_channel + i]];
+        --ch.credits;
+        tell(CreditTaken{now_, at(ch), ch.sent});
+      }
+      return true;
+    case Handshake::semaphore:
+      if (((s.value - s.initial) & s.mask) < s.channels) return false;
+      s.value = (s.value - s.channels) & s.mask;
+      tell(ReadyConsumed{now_, EdgeId{s.edge}, s.from, s.consumed++, static_cast<std::uint32_t>(s.value)});
+      return true;
+    default:
+      return true;
+  }
+}
+
+void Chip::grant_sender(std::uint32_t sender) {
+  SenderState& s = c_.senders[sender];
+  s.touched = false;
+  if (s.busy || s.shots == 0) return;
+  const bool there = c_.buffers[s.buffer].pushed > s.page;
+  if (s.handshake != Handshake::barrier) {
+    if (there && handshake_allows(s)) send(sender);
+    return;
+  }
+  if (s.generation % 2 == 0 && !s.self_arrived && there) {
+    s.self_arrived = true;
+    tell(BarrierArrived{now_, EdgeId{s.edge}, s.from, 0, s.generation});
+  }
+  if (!s.self_arrived || s.arrived < s.channels) return;
+  s.arrived -= s.channels;
+  s.self_arrived = false;
+  tell(BarrierLeft{now_, EdgeId{s.edge}, s.from, 0, s.generation});
+  const bool moves = s.generation++ % 2 == 0;
+  for (std::uint32_t i = 0; i < s.channels; ++i)
+    if (!c_.send_channels[s.first_channel + i].unreachable) signal(c_.send_channels[s.first_channel + i].signal);
+  if (moves) {
+    send(sender);
+  } else if (there || c_.buffers[s.buffer].pushed > s.page) {
+    // The next page's first generation; nobody else can have arrived for it yet.
+    s.self_arrived = true;
+    tell(BarrierArrived{now_, EdgeId{s.edge}, s.from, 0, s.generation});
+  }
+}
+
+void Chip::send(std::uint32_t sender) {
+  SenderState& s = c_.senders[sender];
+  BufferState& b = c_.buffers[s.buffer];
+  const Shot& shot = c_.shots[s.first_shot + s.page % s.shots];
+  const PageHeader& h = header(b, s.page);
+  const Part part = chunk_of(s, h);
+  PageTag tag = h.tag;
+  if (s.chunk.of > 1) tag.chunk = s.chunk.index, tag.chunks = s.chunk.of;
+  const std::byte* values = laws_.values ? slot(b, s.page) + part.begin : nullptr;
+  const std::span<const std::byte> bytes{values, laws_.values ? part.bytes : 0};
+
+  const Pmu::Access out = c_.pmus[s.pmu].read(laws_.pmu, now_, part.bytes);
+  Cycle left = c_.network.send(shot.route, out.first, out.last, part.bytes);
+  Cycle link_first = 0, link_last = 0;
+  if (shot.leaves_chip) {
+    const Slot door =
+        c_.agcus[s.agcu].unit.outward(laws_.agcu, c_.network.head(shot.route, shot.agcu_leaf), part.bytes);
+    link_first = door.begin + laws_.agcu.latency;
+    link_last = std::max(door.end, c_.network.tail(shot.route, shot.agcu_leaf)) + laws_.agcu.latency;
+  }
+  const Cycles writing = laws_.pmu.write.span(part.bytes).ceil();
+  for (std::uint32_t i = 0; i < shot.channels; ++i) {
+    SendChannel& ch = c_.send_channels[c_.shot_channels[shot.first_channel + i]];
+    const std::uint64_t page = ch.sent++;
+    if (ch.unreachable) continue;
+    if (ch.to_chip == c_.chip.value) {
+      accept(ch.there, page, tag, bytes, part.bytes);
+    } else {
+      outside_.deliver(ch.to_chip, ch.there, page, tag, bytes, part.bytes);
+    }
+    if (ch.data.remote) {
+      hop(c_.relays[ch.data.relay], link_first, link_last, part.bytes);
+    } else {
+      const Cycle tail = c_.network.tail(shot.route, ch.leaf);
+      const Cycle at = std::max(c_.network.head(shot.route, ch.leaf), tail - std::min(tail, writing));
+      ReceiveChannel& there = c_.receive_channels[ch.there];
+      there.last_arrival = std::max({there.last_arrival, at, now_ + 1});
+      put(there.last_arrival, arrived, ch.there);
+    }
+  }
+  if (s.handshake == Handshake::semaphore)
+    for (std::uint32_t i = 0; i < s.channels; ++i) {
+      const SendChannel& ch = c_.send_channels[s.first_channel + i];
+      if (ch.unreachable) continue;
+      if (ch.signal.remote) {
+        hop(c_.relays[ch.signal.relay], std::max(link_first, now_ + ch.signal.lead), 0, 0);
+      } else {
+        signal(ch.signal);
+      }
+    }
+  s.busy = true;
+  left = std::max(left, now_ + 1);
+  put(left, sent, sender);
+}
+
+// Writes a page that is under way into the slot that its credit stands for. It is seen by nobody before it has landed.
+void Chip::accept(std::uint32_t channel, std::uint64_t page, const PageTag& tag, std::span<const std::byte> values,
+                  std::uint32_t bytes) {
+  const ReceiveChannel& ch = c_.receive_channels[channel];
+  const ReceiveState& r = c_.receives[ch.receive];
+  BufferState& b = c_.buffers[r.buffer];
+  const std::uint64_t n = b.initial + page * r.channels + ch.rank;
+  PageHeader& h = staged_header(b, n);
+  h.tag = tag;
+  h.bytes = std::min(bytes, b.slot_bytes);
+  if (laws_.values && !values.empty())
+    std::copy_n(values.data(), std::min<std::size_t>(values.size(), b.slot_bytes), staged_slot(b, n));
+}
+
+void Chip::apply_sent(std::uint32_t sender) {
+  SenderState& s = c_.senders[sender];
+  const Shot& shot = c_.shots[s.first_shot + s.page % s.shots];
+  const PageHeader& h = header(c_.buffers[s.buffer], s.page);
+  for (std::uint32_t i = 0; i < shot.channels; ++i) {
+    const SendChannel& ch = c_.send_channels[c_.shot_channels[shot.first_channel + i]];
+    tell(PageSent{now_, at(ch), ch.sent - 1, chunk_of(s, h).bytes});
+  }
+  s.busy = false;
+  ++s.page;
+  if (s.handshake == Handshake::barrier) {
+    // The second generation: the page has left.
+    s.self_arrived = true;
+    tell(BarrierArrived{now_, EdgeId{s.edge}, s.from, 0, s.generation});
+  }
+  pop(s.consumer, c_.buffers[s.buffer], 1);
+  touch_sender(sender);
+}
+
+// ---- landing
+
+void Chip::apply_arrived(std::uint32_t channel) {
+  ReceiveChannel& ch = c_.receive_channels[channel];
+  ReceiveState& r = c_.receives[ch.receive];
+  if (ch.fault == 0) {
+    ++ch.arrived;
+  } else {
+    ChannelFaults& f = c_.channel_faults[ch.fault - 1];
+    const std::uint64_t n = f.came++;
+    BufferState& b = c_.buffers[r.buffer];
+    const std::uint64_t page = b.initial + n * r.channels + ch.rank;
+    if (find_fault(f.faults, FaultKind::page_bit_flip, n) != nullptr && laws_.values &&
+        staged_header(b, page).bytes > 0)
+      *staged_slot(b, page) ^= std::byte{1};
+    if (find_fault(f.faults, FaultKind::page_drop, n) != nullptr) {
+      // nothing comes
+    } else if (find_fault(f.faults, FaultKind::page_swap, n) != nullptr) {
+      f.held = true;
+    } else {
+      f.order.push_back(n);
+      if (find_fault(f.faults, FaultKind::page_duplicate, n) != nullptr) f.order.push_back(n);
+      if (f.held) f.order.push_back(n - 1);
+      f.held = false;
+    }
+    ch.arrived = f.order.size();
+  }
+  touch_stage(r.stage);
+}
+
+bool Chip::can_land(const StageState& s) const {
+  const ReceiveState& r = c_.receives[s.detail];
+  return r.channels != 0 && c_.receive_channels[r.first_channel + s.next % r.channels].arrived > s.next / r.channels;
+}
+
+void Chip::start_receive(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  ReceiveState& r = c_.receives[s.detail];
+  BufferState& b = c_.buffers[r.buffer];
+  const std::uint64_t k = s.next;
+  const ReceiveChannel& ch = c_.receive_channels[r.first_channel + k % r.channels];
+  if (b.fault != 0) {
+    // The page that came is not always the one that was due.
+    std::uint64_t q = k / r.channels;
+    if (ch.fault != 0) {
+      const auto& order = c_.channel_faults[ch.fault - 1].order;
+      q = q < order.size() ? order[q] : q;
+    }
+    const std::uint64_t from = b.initial + q * r.channels + ch.rank;
+    header(b, b.initial + k) = staged_header(b, from);
+    if (laws_.values) std::copy_n(staged_slot(b, from), b.slot_bytes, slot(b, b.initial + k));
+  }
+  ++b.reserved;
+  tell(PageReserved{now_, at(b), 1});
+  const Pmu::Access w = c_.pmus[s.pmu].write(laws_.pmu, now_, header(b, b.initial + k).bytes);
+  const Cycles busy = std::max<Cycles>(w.last - laws_.pmu.access - now_, 1);
+  s.last_complete = std::max({s.last_complete, w.last, now_ + 1});
+  put(s.last_complete, completed, stage);
+  started(s, busy);
+  s.cause = StallCause::input_starvation;
+  if (s.next < s.total && can_land(s)) wait_for_engine(stage);
+}
+
+void Chip::apply_push_landed(std::uint32_t receive) {
+  ReceiveState& r = c_.receives[receive];
+  StageState& s = c_.stages[r.stage];
+  if (r.handshake == Handshake::semaphore) {
+    ReceiveChannel& ch = c_.receive_channels[r.first_channel + s.completed % r.channels];
+    r.value = (r.value - 1) & r.mask;
+    // Generations between that brought this receiver nothing were waited for when they came.
+    tell(ValidConsumed{now_, at(ch), ch.valid_consumed++, static_cast<std::uint32_t>(r.value)});
+  }
+  push(c_.buffers[r.buffer]);
+  tell(FiringCompleted{now_, at(s), s.completed++});
+  touch_receive(receive);
+}
+
+}  // namespace rdusim

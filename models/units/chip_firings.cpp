@@ -1,0 +1,411 @@
+// When stages fire, and what a firing takes of the units it uses.
+#include <algorithm>
+
+#include "models/units/chip.h"
+
+namespace rdusim {
+
+std::optional<StallCause> Chip::blocked(const StageState& s) const {
+  for (const PortUse& use : uses(spec(s), s.next)) {
+    const PortState& port = c_.ports[s.first_port + use.port];
+    if (use.need != 0) {
+      if (!port.bound || c_.buffers[port.buffer].pushed < c_.consumers[port.consumer].claimed + use.need)
+        return StallCause::input_starvation;
+    }
+    if (use.reserve != 0) {
+      if (!port.bound) return StallCause::back_pressure;
+      const BufferState& b = c_.buffers[port.buffer];
+      if (b.reserved + use.reserve > b.popped + b.depth) {
+        // Where most of the room is taken by pages that memory has not yet given, it is memory that holds the load up.
+        const bool under_way = b.reserved - std::min(b.reserved, b.pushed) > b.pushed - std::min(b.pushed, b.popped);
+        return s.form == StageForm::load && under_way ? StallCause::memory : StallCause::back_pressure;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::span<const PortUse> Chip::loose_uses(const StageSpec& sp, std::uint64_t firing) const {
+  loose_.clear();
+  for (std::uint32_t p = 0; p < sp.ports.size(); ++p) {
+    const PortSpec& port = sp.ports[p];
+    const bool in = port.direction == Direction::input;
+    loose_.push_back({p, port.direction, in ? port.need.at(firing) : 0, in ? port.pop.at(firing) : 0,
+                      in ? 0 : port.reserve.at(firing), in ? 0 : port.push.at(firing)});
+  }
+  return loose_;
+}
+
+// The stage could start but for its engine: it tries again when an event tells that the engine is free.
+void Chip::wait_for_engine(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  EngineState& e = c_.engines[s.engine];
+  if (!s.waits_for_engine) {
+    s.waits_for_engine = true;
+    s.next_waiting = e.first_waiting;
+    e.first_waiting = stage + 1;
+  }
+  if (e.wake) return;
+  e.wake = true;
+  put(e.free_at, engine_free, s.engine);
+}
+
+bool Chip::engine_taken(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  if (c_.engines[s.engine].free_at <= now_) return false;
+  s.cause = StallCause::engine;
+  wait_for_engine(stage);
+  return true;
+}
+
+void Chip::grant_stage(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  s.touched = false;
+  if (s.next == s.total) return;
+  switch (s.form) {
+    case StageForm::load: {
+      LoadState& load = c_.loads[s.detail];
+      for (std::uint32_t i = 0; i < load.members; ++i) {
+        const std::uint32_t member = c_.load_members[load.first_member + i];
+        if (const auto cause = blocked(c_.stages[member])) {
+          s.cause = *cause;
+          return;
+        }
+        if (engine_taken(member)) {
+          s.cause = StallCause::engine;
+          return;
+        }
+      }
+      start_load(stage);
+      break;
+    }
+    case StageForm::receive:
+      if (!can_land(s)) {
+        s.cause = StallCause::input_starvation;
+        return;
+      }
+      if (!engine_taken(stage)) start_receive(stage);
+      break;
+    case StageForm::none:
+      break;
+    default:
+      if (const auto cause = blocked(s)) {
+        s.cause = *cause;
+        return;
+      }
+      if (engine_taken(stage)) return;
+      if (s.form == StageForm::store) start_store(stage);
+      if (s.form == StageForm::matmul) start_matmul(stage);
+      if (s.form == StageForm::generic) start_generic(stage);
+  }
+}
+
+void Chip::claim(StageState& s, std::uint64_t firing) {
+  for (const PortUse& use : uses(spec(s), firing)) {
+    const PortState& port = c_.ports[s.first_port + use.port];
+    if (use.pop != 0 && port.bound) c_.consumers[port.consumer].claimed += use.pop;
+  }
+}
+
+void Chip::reserve(StageState& s, std::uint64_t firing) {
+  for (const PortUse& use : uses(spec(s), firing)) {
+    const PortState& port = c_.ports[s.first_port + use.port];
+    if (use.reserve == 0 || !port.bound) continue;
+    BufferState& b = c_.buffers[port.buffer];
+    b.reserved += use.reserve;
+    tell(PageReserved{now_, at(b), use.reserve});
+  }
+}
+
+void Chip::started(StageState& s, Cycles busy) {
+  tell(FiringStarted{now_, at(s), s.next, busy, now_ - s.since, s.cause});
+  s.since = now_ + busy;
+  c_.engines[s.engine].free_at = now_ + busy;
+  ++s.next;
+}
+
+PageTag Chip::tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t firing) const {
+  PageTag tag;
+  tag.operand = sp.operand;
+  tag.trip = static_cast<std::uint32_t>(sp.firings == 0 ? 0 : firing / sp.firings);
+  tag.row = r.whole_row;
+  tag.col = r.whole_col;
+  tag.rows = static_cast<std::uint32_t>(r.rows);
+  tag.cols = static_cast<std::uint32_t>(r.cols);
+  return tag;
+}
+
+// Where a page lies in memory: tensors lie there page after page, as the streams that read and write them take them.
+Bytes Chip::address_of(const StageSpec& sp, const PageRegion& r) const {
+  const Bytes size = bytes_of(sp.tensor->dtype);
+  const Bytes pitch = static_cast<Bytes>(std::max<std::int64_t>(sp.tensor->shape.back(), 1)) * size;
+  return sp.tensor_address + r.row * pitch + r.col * r.rows * size;
+}
+
+// The page that firing `firing` of a load brings, while it is under way; nothing where it pushes none.
+const PageHeader* Chip::loaded_page(const StageState& s, std::uint64_t firing) const {
+  for (const PortUse& use : uses(spec(s), firing)) {
+    const PortState& port = c_.ports[s.first_port + use.port];
+    if (use.push == 0 || !port.bound) continue;
+    const BufferState& b = c_.buffers[port.buffer];
+    return &c_.headers[b.staged_headers + (b.initial + firing * use.push) % b.slots];
+  }
+  return nullptr;
+}
+
+void Chip::start_load(std::uint32_t actor) {
+  StageState& leader = c_.stages[actor];
+  const StageSpec& sp = spec(leader);
+  LoadState& load = c_.loads[leader.detail];
+  const std::uint64_t f = leader.next;
+  const PageRegion r = page_region(sp.load->pattern, *sp.tensor, laws_.native_tile, leader.instance, f % sp.firings);
+  if (!r.comes) {
+    leader.cause = StallCause::memory;
+    return;
+  }
+  const std::uint64_t size = bytes_of(sp.tensor->dtype);
+  const std::uint64_t bytes = r.elements() * size;
+  const Cycles busy = std::max<Cycles>(laws_.load_rate.span(bytes).ceil(), 1);
+  const StallCause cause = leader.cause;
+  for (std::uint32_t i = 0; i < load.members; ++i) {
+    StageState& s = c_.stages[c_.load_members[load.first_member + i]];
+    s.cause = cause;
+    reserve(s, f);
+    for (const PortUse& use : uses(sp, f)) {
+      PortState& port = c_.ports[s.first_port + use.port];
+      if (use.push == 0 || !port.bound) continue;
+      BufferState& b = c_.buffers[port.buffer];
+      for (std::uint32_t n = use.push; n > 0; --n) {
+        const std::uint64_t page = port.assigned++;
+        PageHeader& h = staged_header(b, page);
+        h.tag = tag_of(sp, r, f);
+        h.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, b.slot_bytes));
+        h.address = address_of(sp, r);
+        if (laws_.values && bytes <= b.slot_bytes) {
+          const auto& image = images_[sp.tensor->id.value];
+          copy_from_image(r, *sp.tensor, image.data(), image.size(), staged_slot(b, page));
+        }
+      }
+    }
+    started(s, busy);
+    s.cause = StallCause::back_pressure;
+  }
+  // The load waits its turn at the AGCU; loads there take turns, so that one that runs ahead keeps nobody waiting.
+  ++load.waiting;
+  AgcuState& agcu = c_.agcus[load.agcu];
+  if (!load.listed) {
+    load.listed = true;
+    load.next_waiting = 0;
+    if (agcu.first_waiting == 0) {
+      agcu.first_waiting = leader.detail + 1;
+    } else {
+      c_.loads[agcu.last_waiting - 1].next_waiting = leader.detail + 1;
+    }
+    agcu.last_waiting = leader.detail + 1;
+  }
+  if (!agcu.pending) {
+    if (agcu.unit.load_free_at() <= now_) {
+      grant_agcu(load.agcu);
+    } else {
+      agcu.pending = true;
+      put(agcu.unit.load_free_at(), agcu_next, load.agcu);
+    }
+  }
+  // The next firing, where it could start but for the engine.
+  if (leader.next < leader.total) {
+    for (std::uint32_t i = 0; i < load.members; ++i)
+      if (const auto why = blocked(c_.stages[c_.load_members[load.first_member + i]])) {
+        leader.cause = *why;
+        return;
+      }
+    // All members' engines are free at the same time; one of them is enough to tell.
+    wait_for_engine(actor);
+  }
+}
+
+void Chip::grant_agcu(std::uint32_t n) {
+  AgcuState& agcu = c_.agcus[n];
+  agcu.pending = false;
+  if (agcu.first_waiting == 0) return;
+  const std::uint32_t which = agcu.first_waiting - 1;
+  LoadState& load = c_.loads[which];
+  agcu.first_waiting = load.next_waiting;
+  load.next_waiting = 0;
+  issue_load(load.stage);
+  if (--load.waiting != 0) {
+    if (agcu.first_waiting == 0) {
+      agcu.first_waiting = which + 1;
+    } else {
+      c_.loads[agcu.last_waiting - 1].next_waiting = which + 1;
+    }
+    agcu.last_waiting = which + 1;
+  } else {
+    load.listed = false;
+  }
+  if (agcu.first_waiting != 0) {
+    agcu.pending = true;
+    put(agcu.unit.load_free_at(), agcu_next, n);
+  }
+}
+
+void Chip::issue_load(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  const StageSpec& sp = spec(s);
+  LoadState& load = c_.loads[s.detail];
+  const PageHeader* page = loaded_page(s, load.issued++);
+  if (page == nullptr) return;
+  const Bytes bytes = page->bytes;
+  const Slot door = c_.agcus[load.agcu].unit.load(laws_.agcu, now_, bytes);
+  Memory& memory = c_.memories[load.memory];
+  const auto space = static_cast<std::uint8_t>(sp.tensor->space);
+  const Cycle read =
+      memory.access(now_, page->address, bytes, false, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
+        tell(MemoryUsed{now_, c_.chip, space, channel, begin, end, part, false});
+      });
+  const Cycle last = std::max(read, door.end + memory.latency()) + laws_.agcu.latency;
+  // The page enters the network when the rest can follow without a gap.
+  const Cycles streaming = laws_.agcu.port.span(bytes).ceil();
+  s.last_transit = std::max({s.last_transit, last - std::min(last, streaming), now_ + 1});
+  put(s.last_transit, transit, stage);
+}
+
+void Chip::grant_transit(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  const StageSpec& sp = spec(s);
+  const std::uint64_t f = s.transited++;
+  if (s.form == StageForm::load) {
+    LoadState& load = c_.loads[s.detail];
+    const PageHeader* page = loaded_page(s, f);
+    if (page == nullptr) return;
+    const Bytes bytes = page->bytes;
+    const Cycle last = now_ + laws_.agcu.port.span(bytes).ceil();
+    c_.network.send(load.route, now_, last, bytes);
+    const Cycles writing = laws_.pmu.write.span(bytes).ceil();
+    for (std::uint32_t i = 0; i < load.members; ++i) {
+      const std::uint32_t which = c_.load_members[load.first_member + i];
+      StageState& member = c_.stages[which];
+      const Cycle tail = c_.network.tail(load.route, i);
+      const Cycle from = std::max(c_.network.head(load.route, i), tail - std::min(tail, writing));
+      const Pmu::Access w = c_.pmus[member.pmu].write(laws_.pmu, from, bytes);
+      member.last_complete = std::max({member.last_complete, w.last, now_ + 1});
+      put(member.last_complete, completed, which);
+    }
+    return;
+  }
+  if (s.form == StageForm::store) {
+    StoreState& store = c_.stores[s.detail];
+    const Bytes bytes = store.under_way[f % store.under_way.size()].bytes;
+    const Slot door = c_.agcus[store.agcu].unit.outward(laws_.agcu, now_, bytes);
+    put(std::max(door.end + laws_.agcu.latency, now_ + 1), memory_write, stage);
+    return;
+  }
+  Bytes bytes = 0;
+  bool pushes = false;
+  for (const PortUse& use : uses(sp, f)) {
+    PortState& port = c_.ports[s.first_port + use.port];
+    if (use.push == 0 || !port.bound) continue;
+    for (std::uint32_t n = use.push; n > 0; --n) {
+      bytes += staged_header(c_.buffers[port.buffer], port.transited++).bytes;
+      pushes = true;
+    }
+  }
+  if (!pushes && s.completed == f) {
+    tell(FiringCompleted{now_, at(s), s.completed++});
+    return;
+  }
+  const Cycle done = pushes ? c_.pmus[s.pmu].write(laws_.pmu, now_, bytes).last : now_;
+  s.last_complete = std::max({s.last_complete, done, now_ + 1});
+  put(s.last_complete, completed, stage);
+}
+
+void Chip::start_store(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  const StageSpec& sp = spec(s);
+  StoreState& store = c_.stores[s.detail];
+  const std::uint64_t f = s.next;
+  const std::uint64_t phases = std::max<std::uint64_t>(sp.store->chunks.size(), 1);
+  const std::uint64_t in_trip = f % sp.firings;
+  const PageRegion r = page_region(sp.store->pattern, *sp.tensor, laws_.native_tile, s.instance, in_trip / phases);
+  if (!r.comes) {
+    s.cause = StallCause::memory;
+    return;
+  }
+  const Chunk chunk = sp.store->chunks.empty() ? Chunk{} : sp.store->chunks[in_trip % phases];
+  // The page comes from the port that pops in this phase.
+  View page;
+  for (const PortUse& use : uses(sp, f)) {
+    if (use.pop == 0) continue;
+    page = view(s, use.port, f);
+    if (page.header != nullptr) break;
+  }
+  const std::uint32_t of = std::max(chunk.of, 1u);
+  const ElementRange range = chunk_range(r.elements(), std::min(chunk.index, of - 1), of);
+  const std::uint64_t size = bytes_of(sp.tensor->dtype);
+  PageHeader kept;
+  kept.tag = tag_of(sp, r, f);
+  kept.tag.chunk = chunk.index;
+  kept.tag.chunks = of;
+  if (page.header != nullptr) {
+    kept.tag.trip = page.tag.trip;
+    kept.tag.provenance = page.tag.provenance;
+  }
+  kept.bytes = static_cast<std::uint32_t>(range.size() * size);
+  kept.address = address_of(sp, r) + range.begin * size;
+  if (page.values != nullptr) {
+    auto& image = images_[sp.tensor->id.value];
+    copy_to_image(r, *sp.tensor, image.data(), image.size(), page.values, range.begin,
+                  std::min(range.size(), page.elements));
+  }
+  if (store.entered - store.left == store.under_way.size()) {
+    // Grows to the most pages under way, then never again; the ring is laid out anew from the oldest.
+    std::vector<PageHeader> larger(std::max<std::size_t>(4, store.under_way.size() * 2));
+    for (std::uint64_t i = store.left; i < store.entered; ++i)
+      larger[i % larger.size()] = store.under_way[i % store.under_way.size()];
+    store.under_way = std::move(larger);
+  }
+  store.under_way[store.entered++ % store.under_way.size()] = kept;
+
+  claim(s, f);
+  const Pmu::Access out = c_.pmus[s.pmu].read(laws_.pmu, now_, kept.bytes);
+  const Cycle left = c_.network.send(store.route, out.first, out.last, kept.bytes);
+  const Cycles busy = std::max<Cycles>(left - now_, 1);
+  const Cycle tail = c_.network.tail(store.route, 0);
+  const Cycles streaming = laws_.agcu.port.span(kept.bytes).ceil();
+  s.last_transit =
+      std::max({s.last_transit, c_.network.head(store.route, 0), tail - std::min(tail, streaming), now_ + 1});
+  put(s.last_transit, transit, stage);
+  started(s, busy);
+  s.cause = StallCause::input_starvation;
+  c_.engines[s.engine].wake = true;
+  put(now_ + busy, read_done, stage);
+}
+
+void Chip::grant_write(std::uint32_t stage) {
+  StageState& s = c_.stages[stage];
+  const StageSpec& sp = spec(s);
+  StoreState& store = c_.stores[s.detail];
+  const std::uint64_t f = store.written++;
+  const PageHeader& page = store.under_way[f % store.under_way.size()];
+  const auto space = static_cast<std::uint8_t>(sp.tensor->space);
+  const Cycle done = c_.memories[store.memory].access(
+      now_, page.address, page.bytes, true, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
+        tell(MemoryUsed{now_, c_.chip, space, channel, begin, end, part, true});
+      });
+  s.last_complete = std::max({s.last_complete, done, now_ + 1});
+  put(s.last_complete, completed, stage);
+}
+
+void Chip::run_compute(std::uint32_t stage, Bytes read, FiringTime time) {
+  StageState& s = c_.stages[stage];
+  // Operands stream through the read port while the array works: the firing keeps it until both are done.
+  const Pmu::Access in = c_.pmus[s.pmu].read(laws_.pmu, now_, read);
+  const Cycles busy = std::max({time.busy, in.last - laws_.pmu.access - now_, Cycles{1}});
+  s.last_transit = std::max(s.last_transit, now_ + busy + time.latency + laws_.pmu.access);
+  put(s.last_transit, transit, stage);
+  started(s, busy);
+  s.cause = StallCause::input_starvation;
+  c_.engines[s.engine].wake = true;
+  put(now_ + busy, read_done, stage);
+}
+
+}  // namespace rdusim
