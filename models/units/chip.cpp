@@ -335,7 +335,7 @@ void Chip::grant(const Event& w) {
       grant_relay(w.unit(), w.number());
       break;
     case work_chip_arrive:
-      grant_chip_arrive(w.unit());
+      grant_chip_arrive(w.unit(), w.number());
       break;
     case work_agcu:
       grant_agcu(w.unit());

@@ -146,7 +146,7 @@ class Chip {
   void commit();
   void grant(const Event& work);
   void grant_relay(std::uint32_t relay, std::uint32_t bytes);
-  void grant_chip_arrive(std::uint32_t channel);
+  void grant_chip_arrive(std::uint32_t channel, std::uint32_t bytes);
   void grant_agcu(std::uint32_t agcu);
   void grant_transit(std::uint32_t stage);
   void grant_write(std::uint32_t stage);

@@ -31,12 +31,9 @@ void Chip::signal(const Path& path) {
   }
 }
 
-void Chip::grant_chip_arrive(std::uint32_t channel) {
+void Chip::grant_chip_arrive(std::uint32_t channel, std::uint32_t bytes) {
   ReceiveChannel& ch = c_.receive_channels[channel];
   const ReceiveState& r = c_.receives[ch.receive];
-  const std::uint64_t page = ch.in_transit++;
-  const BufferState& b = c_.buffers[r.buffer];
-  const std::uint32_t bytes = c_.headers[b.staged_headers + (b.initial + page * r.channels + ch.rank) % b.slots].bytes;
   AgcuState& agcu = c_.agcus[r.agcu];
   const Slot door = agcu.unit.inward(laws_.agcu, now_, bytes);
   const Cycle first = door.begin + laws_.agcu.latency;

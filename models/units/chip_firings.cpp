@@ -65,14 +65,18 @@ void Chip::grant_stage(std::uint32_t stage) {
   switch (s.form) {
     case StageForm::load: {
       LoadState& load = c_.loads[s.detail];
+      // Whoever held the set up last is asked first: the others need not be looked at while it still does.
       for (std::uint32_t i = 0; i < load.members; ++i) {
-        const std::uint32_t member = c_.load_members[load.first_member + i];
+        const std::uint32_t n = load.blocker + i < load.members ? load.blocker + i : load.blocker + i - load.members;
+        const std::uint32_t member = c_.load_members[load.first_member + n];
         if (const auto cause = blocked(c_.stages[member])) {
           s.cause = *cause;
+          load.blocker = n;
           return;
         }
         if (engine_taken(member)) {
           s.cause = StallCause::engine;
+          load.blocker = n;
           return;
         }
       }
@@ -216,6 +220,7 @@ void Chip::start_load(std::uint32_t actor) {
     for (std::uint32_t i = 0; i < load.members; ++i)
       if (const auto why = blocked(c_.stages[c_.load_members[load.first_member + i]])) {
         leader.cause = *why;
+        load.blocker = i;
         return;
       }
     // All members' engines are free at the same time; one of them is enough to tell.

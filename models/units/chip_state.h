@@ -205,6 +205,7 @@ struct LoadState {
   std::uint32_t memory = 0;
   RouteRef route;
   std::uint32_t first_member = 0, members = 0;  // in load_members: stages, leaf i of the route each
+  std::uint32_t blocker = 0;                    // the member that held the set up last
   std::uint32_t waiting = 0;                    // firings that wait for the AGCU
   std::uint32_t next_waiting = 0;               // load + 1, in the AGCU's list
   bool listed = false;
@@ -303,8 +304,7 @@ struct SendChannel {
 };
 
 struct ReceiveChannel {
-  std::uint64_t in_transit = 0;  // pages that came through the AGCU
-  std::uint64_t arrived = 0;     // pages at the site
+  std::uint64_t arrived = 0;  // pages at the site
   Cycle last_arrival = 0;
   std::uint64_t landed = 0;       // pages written
   std::uint64_t pushable = 0;     // pages that the handshake allows to be seen

@@ -377,6 +377,30 @@ TEST_CASE("sections follow each other, each after its launch") {
   CHECK(both.cycles == 2 * once.cycles);
 }
 
+TEST_CASE("an unloaded page takes the sum of what its units say, and not one cycle more") {
+  const Target t = small_target(1);
+  Builder b(t);
+  const GroupId g = b.group(0, {{1, 2}});  // three hops from its AGCU
+  const TensorId x = b.tensor("x", {4, 4}, DType::int32, TensorRole::input);
+  const TensorId y = b.tensor("y", {4, 4}, DType::int32, TensorRole::output);
+  const BufferId buffer = b.buffer(g, 1, 64, DType::int32);
+  const StageId load = b.stage("load", Load{x, b.walk(x, 1, 1), {}}, g, {Builder::out(buffer)}, 1, move(0));
+  const StageId store = b.stage("store", Store{y, b.walk(y, 1, 1), {}}, g, {Builder::in(buffer)}, 1, move(1));
+  b.local(load, buffer, {store});
+  const Report r = run_forked(b.p, t);
+  check_laws(r);
+  // Memory: a row opened (3), 64 bytes at 25/3 a cycle (7.68, so 11 in all), 40 to the first byte; AGCU: 5. The page's
+  // four flits leave the AGCU from cycle 52 to 56.
+  const Cycles read = 11 + 40 + 5;
+  // Network: an endpoint, three hops, an endpoint; PMU: 2 of access behind the last byte.
+  const Cycles pushed = read + 1 + 3 + 1 + 2;
+  // PMU: 2 of access; network as before; then the AGCU takes the flits as they come, 4 cycles, and 5 of its own.
+  const Cycles at_memory = pushed + 2 + 1 + 3 + 1 + 4 + 5;
+  // Memory: the bus is turned round (4), the row is open, 7.68 cycles of data.
+  const Cycles written = at_memory + 4 + 8;
+  CHECK(r.cycles == t.host.section_launch_cycles + t.host.argument_load_cycles + written);
+}
+
 TEST_CASE("the same program gives the same events, every field, in the same order") {
   const Target t = small_target(1);
   const Fold f = make_fold(t, 4, 12);
