@@ -77,11 +77,9 @@ class ChipModule final : public sc_core::sc_module {
   }
 
  private:
-  bool halted() const { return progress_.stopped || progress_.beyond; }
-
   void step() {
     const Cycle now = sc_core::sc_time_stamp().value();
-    if (halted()) return;
+    if (progress_.stopped) return;
     if (shuffle_ != 0 && !held_back_) {
       // Chips that are active in the same cycle: whoever draws more delta cycles comes later.
       held_back_ = true;
@@ -95,7 +93,7 @@ class ChipModule final : public sc_core::sc_module {
     held_back_ = false;
     ++progress_.activations;
     if (now >= progress_.window_end) around_.enter_window(now);
-    while (!halted()) {
+    while (!progress_.stopped) {
       const auto next = chip_.next();
       if (!next) return;
       if (*next >= progress_.window_end) {
@@ -103,8 +101,8 @@ class ChipModule final : public sc_core::sc_module {
         return;
       }
       if (options_.max_cycles && *next > *options_.max_cycles) {
-        progress_.beyond = true;
-        break;
+        progress_.beyond = true;  // the others still have their say up to the limit
+        return;
       }
       chip_.advance(*next);
       progress_.last = std::max(progress_.last, *next);

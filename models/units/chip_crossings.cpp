@@ -148,11 +148,18 @@ void Chip::grant_sender(std::uint32_t sender) {
   if (s.busy || s.shots == 0) return;
   const bool there = c_.buffers[s.buffer].pushed > s.page;
   if (s.handshake != Handshake::barrier) {
-    if (there && handshake_allows(s)) send(sender);
+    if (!there) return;
+    if (handshake_allows(s)) {
+      send(sender);
+    } else if (!s.held_up) {
+      s.held_up = true;
+      s.since = now_;
+    }
     return;
   }
   if (s.generation % 2 == 0 && !s.self_arrived && there) {
     s.self_arrived = true;
+    s.since = now_;
     tell(BarrierArrived{now_, EdgeId{s.edge}, s.from, 0, s.generation});
   }
   if (!s.self_arrived || s.arrived < s.channels) return;
@@ -222,6 +229,7 @@ void Chip::send(std::uint32_t sender) {
       }
     }
   s.busy = true;
+  s.held_up = false;
   left = std::max(left, now_ + 1);
   put(left, sent, sender);
 }

@@ -272,8 +272,9 @@ struct SenderState {
   std::uint32_t arrived = 0;  // barrier: receivers at this generation
   std::uint32_t element_bytes = 1;
   Chunk chunk;
-  Cycle since = 0;
+  Cycle since = 0;  // the page waits for the handshake
   Handshake handshake = Handshake::token;
+  bool held_up = false;  // since holds
   bool self_arrived = false;
   bool busy = false;
   bool touched = false;

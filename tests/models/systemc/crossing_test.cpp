@@ -295,6 +295,23 @@ TEST_CASE("chips that no link joins wait for ever, and the machine says for what
   REQUIRE(!r.waiting.empty());
 }
 
+TEST_CASE("a cycle limit cuts all chips at the same cycle, in step or running ahead") {
+  const Target t = small_target(3);
+  const Made m = make(t, {.to_chip = 1});
+  const Report whole = run_forked(m.p, t);
+  for (const Cycle limit : {whole.cycles / 3, whole.cycles / 2, whole.cycles - 1}) {
+    MachineOptions options;
+    options.max_cycles = limit;
+    const Report ahead = run_forked(m.p, t, options);
+    options.run_ahead = false;
+    const Report stepped = run_forked(m.p, t, options);
+    CHECK(ahead.end == MachineOutcome::End::max_cycles);
+    CHECK(ahead.cycles == limit);
+    CHECK(ahead.digest.ordered == stepped.digest.ordered);
+    CHECK(ahead.digest.ordered != whole.digest.ordered);
+  }
+}
+
 // ---- faults
 
 Report broken(const Crossing& c, FaultKind kind, std::uint64_t nth, const Target& t) {
