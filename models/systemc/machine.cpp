@@ -158,8 +158,8 @@ struct Machine::Impl final : Outside, Surroundings {
     modules[chip]->expect(at);
   }
   void deliver(std::uint32_t chip, std::uint32_t channel, std::uint64_t page, const PageTag& tag,
-               std::span<const std::byte> values, std::uint32_t bytes) override {
-    chips[chip]->accept(channel, page, tag, values, bytes);
+               std::span<const std::byte> values, std::uint32_t bytes, Cycle sent) override {
+    chips[chip]->accept(channel, page, tag, values, bytes, sent);
   }
 
   void enter_window(Cycle now) override {

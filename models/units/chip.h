@@ -40,9 +40,9 @@ class Outside {
   virtual ~Outside() = default;
   // An event on another chip (or on this one), at >= now + 1.
   virtual void post(std::uint32_t chip, Cycle at, const Event& e) = 0;
-  // Page `page` of receive channel `channel` of another chip: what the event that follows it will find there.
+  // Page `page` of receive channel `channel` of another chip, sent at `sent`: what the event that follows it will find.
   virtual void deliver(std::uint32_t chip, std::uint32_t channel, std::uint64_t page, const PageTag& tag,
-                       std::span<const std::byte> values, std::uint32_t bytes) = 0;
+                       std::span<const std::byte> values, std::uint32_t bytes, Cycle sent) = 0;
 };
 
 class Chip {
@@ -86,7 +86,7 @@ class Chip {
   void start_section(SectionId section, Cycle at);
   void post(Cycle at, const Event& e) { queue_.put(at, e); }
   void accept(std::uint32_t channel, std::uint64_t page, const PageTag& tag, std::span<const std::byte> values,
-              std::uint32_t bytes);
+              std::uint32_t bytes, Cycle when);
 
   bool finished(SectionId section) const;
   // Everyone of the section who has not finished, and what it waits for.

@@ -204,9 +204,9 @@ void Chip::send(std::uint32_t sender) {
     const std::uint64_t page = ch.sent++;
     if (ch.unreachable) continue;
     if (ch.to_chip == c_.chip.value) {
-      accept(ch.there, page, tag, bytes, part.bytes);
+      accept(ch.there, page, tag, bytes, part.bytes, now_);
     } else {
-      outside_.deliver(ch.to_chip, ch.there, page, tag, bytes, part.bytes);
+      outside_.deliver(ch.to_chip, ch.there, page, tag, bytes, part.bytes, now_);
     }
     if (ch.data.remote) {
       hop(c_.relays[ch.data.relay], link_first, link_last, part.bytes);
@@ -236,7 +236,7 @@ void Chip::send(std::uint32_t sender) {
 
 // Writes a page that is under way into the slot that its credit stands for. It is seen by nobody before it has landed.
 void Chip::accept(std::uint32_t channel, std::uint64_t page, const PageTag& tag, std::span<const std::byte> values,
-                  std::uint32_t bytes) {
+                  std::uint32_t bytes, Cycle when) {
   const ReceiveChannel& ch = c_.receive_channels[channel];
   const ReceiveState& r = c_.receives[ch.receive];
   BufferState& b = c_.buffers[r.buffer];
@@ -244,6 +244,7 @@ void Chip::accept(std::uint32_t channel, std::uint64_t page, const PageTag& tag,
   PageHeader& h = staged_header(b, n);
   h.tag = tag;
   h.bytes = std::min(bytes, b.slot_bytes);
+  h.origin = when;
   if (laws_.values && !values.empty())
     std::copy_n(values.data(), std::min<std::size_t>(values.size(), b.slot_bytes), staged_slot(b, n));
 }
@@ -325,6 +326,10 @@ void Chip::start_receive(std::uint32_t stage) {
   const Cycles busy = std::max<Cycles>(w.last - laws_.pmu.access - now_, 1);
   s.last_complete = std::max({s.last_complete, w.last, now_ + 1});
   put(s.last_complete, completed, stage);
+  // Did it wait for the page to be sent, or for the page on its way?
+  const Cycle sent_at = std::clamp<Cycle>(header(b, b.initial + k).origin, s.since, std::max(s.since, now_));
+  if (s.cause == StallCause::input_starvation && now_ - sent_at > sent_at - s.since)
+    s.cause = ch.back.remote ? StallCause::link : StallCause::network_contention;
   started(s, busy);
   s.cause = StallCause::input_starvation;
   if (s.next < s.total && can_land(s)) wait_for_engine(stage);

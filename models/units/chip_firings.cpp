@@ -184,7 +184,7 @@ void Chip::start_load(std::uint32_t actor) {
         PageHeader& h = staged_header(b, page);
         h.tag = tag_of(sp, r, f);
         h.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, b.slot_bytes));
-        h.address = address_of(sp, r);
+        h.origin = address_of(sp, r);
         if (laws_.values && bytes <= b.slot_bytes) {
           const auto& image = images_[sp.tensor->id.value];
           copy_from_image(r, *sp.tensor, image.data(), image.size(), staged_slot(b, page));
@@ -264,7 +264,7 @@ void Chip::issue_load(std::uint32_t stage) {
   Memory& memory = c_.memories[load.memory];
   const auto space = static_cast<std::uint8_t>(sp.tensor->space);
   const Cycle read =
-      memory.access(now_, page->address, bytes, false, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
+      memory.access(now_, page->origin, bytes, false, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
         tell(MemoryUsed{now_, c_.chip, space, channel, begin, end, part, false});
       });
   const Cycle last = std::max(read, door.end + memory.latency()) + laws_.agcu.latency;
@@ -355,7 +355,7 @@ void Chip::start_store(std::uint32_t stage) {
     kept.tag.provenance = page.tag.provenance;
   }
   kept.bytes = static_cast<std::uint32_t>(range.size() * size);
-  kept.address = address_of(sp, r) + range.begin * size;
+  kept.origin = address_of(sp, r) + range.begin * size;
   if (page.values != nullptr) {
     auto& image = images_[sp.tensor->id.value];
     copy_to_image(r, *sp.tensor, image.data(), image.size(), page.values, range.begin,
@@ -393,7 +393,7 @@ void Chip::grant_write(std::uint32_t stage) {
   const PageHeader& page = store.under_way[f % store.under_way.size()];
   const auto space = static_cast<std::uint8_t>(sp.tensor->space);
   const Cycle done = c_.memories[store.memory].access(
-      now_, page.address, page.bytes, true, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
+      now_, page.origin, page.bytes, true, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
         tell(MemoryUsed{now_, c_.chip, space, channel, begin, end, part, true});
       });
   s.last_complete = std::max({s.last_complete, done, now_ + 1});

@@ -129,7 +129,8 @@ struct StageSpec {
 struct PageHeader {
   PageTag tag;
   std::uint32_t bytes = 0;
-  Bytes address = 0;  // in memory, of a page that a load brought or a store takes
+  std::uint64_t origin =
+      0;  // address in memory of a page that is loaded or stored; cycle of sending of one that crosses
 };
 
 struct StageState {

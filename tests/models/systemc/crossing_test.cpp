@@ -312,6 +312,59 @@ TEST_CASE("a cycle limit cuts all chips at the same cycle, in step or running ah
   }
 }
 
+TEST_CASE("a receiver's wait is put down to the link where the page was on its way, else to its sender") {
+  Target t = small_target(2);
+  const auto stalled = [](const Report& r, StallCause c) { return r.stalled[static_cast<std::size_t>(c)]; };
+  // A slow link: pages wait for it, and the receiver for them.
+  for (ChipLinkParameters& l : t.links) l.bytes_per_cycle = {1, 4};
+  const Report slow_link = run_forked(make(t, {.to_chip = 1, .depth = 8}).p, t);
+  CHECK(stalled(slow_link, StallCause::link) > 10 * 64 * 4);
+  // A slow memory: nothing is on its way.
+  t = small_target(2);
+  for (ChipLinkParameters& l : t.links) l.latency_cycles = 1, l.bytes_per_cycle = {64, 1};
+  t.hbm.channel_bytes_per_cycle = {1, 8};
+  const Report slow_memory = run_forked(make(t, {.to_chip = 1, .depth = 8}).p, t);
+  CHECK(stalled(slow_memory, StallCause::input_starvation) > 5 * stalled(slow_memory, StallCause::link));
+}
+
+TEST_CASE("crossings of any kind keep their laws and agree in every way of running") {
+  std::uint64_t seed = 11;
+  const auto draw = [&](std::uint64_t n) {
+    return seed = seed * 6364136223846793005u + 1442695040888963407u, (seed >> 33) % n;
+  };
+  for (int round = 0; round < 25; ++round) {
+    Crossing c;
+    c.handshake = all_kinds[draw(3)];
+    c.to_chip = static_cast<std::uint32_t>(draw(3));
+    c.depth = 1 + draw(5);
+    c.trips = 1 + draw(2);
+    Expected expected = in_order;
+    switch (draw(4)) {
+      case 0:
+        c.senders = c.receivers = static_cast<std::uint32_t>(1 + draw(4));
+        break;
+      case 1:
+        c.receivers = static_cast<std::uint32_t>(1 + draw(4));
+        c.map = {PageMapKind::multicast, {{}}};
+        for (std::uint32_t i = 0; i < c.receivers; ++i) c.map.targets[0].push_back(i);
+        break;
+      case 2:
+        c.receivers = static_cast<std::uint32_t>(1 + draw(4));
+        if (c.receivers == 4) c.receivers = 3;
+        c.map = {PageMapKind::scatter, {{}}};
+        for (std::uint32_t i = 0; i < c.receivers; ++i) c.map.targets[0].push_back(i);
+        expected = scattered;
+        break;
+      default:
+        c.senders = static_cast<std::uint32_t>(1 + draw(4));
+        c.map = {PageMapKind::gather, std::vector<std::vector<std::uint32_t>>(c.senders, {0})};
+        expected = in_turn;
+    }
+    CAPTURE(round);
+    check_pages(c, expected);
+  }
+}
+
 // ---- faults
 
 Report broken(const Crossing& c, FaultKind kind, std::uint64_t nth, const Target& t) {
