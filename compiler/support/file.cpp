@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "compiler/support/file_stream.h"
 #include "compiler/support/units.h"
 #include "compiler/support/utf8.h"
 
@@ -41,18 +42,16 @@ std::string kind_of(mode_t mode) {
   return "not a regular file";
 }
 
-// Closes on leaving the scope, and can say whether closing worked.
+// Closes on leaving the scope.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-  int get() const { return fd_; }
-  bool close() {
-    const int fd = std::exchange(fd_, -1);
-    return fd < 0 || ::close(fd) == 0;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
   }
+  int get() const { return fd_; }
 
  private:
   int fd_;
@@ -78,39 +77,6 @@ Result<std::string> read_all(int fd, const std::string& name, std::uint64_t size
     }
     text.append(chunk.data(), static_cast<std::size_t>(got));
   }
-}
-
-std::optional<int> write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd, bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t{1} << 30));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0 && errno == EAGAIN) {
-      pollfd ready{fd, POLLOUT, 0};
-      ::poll(&ready, 1, -1);
-      continue;
-    }
-    if (put < 0) return errno;
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
-  return std::nullopt;
-}
-
-// The file that a symbolic link stands for, so that the link is kept and the file is what is replaced.
-std::string resolved(const std::string& path) {
-  struct stat link {};
-  if (::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return path;
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
-  return real ? std::string(real.get()) : path;
-}
-
-// A device, FIFO or socket is written in place: renaming would replace it.
-Result<bool> write_in_place(const std::string& path, std::string_view bytes) {
-  Descriptor fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  if (fd.get() < 0) return failure(Code::RDU5008, path, "cannot be opened: " + reason(errno));
-  if (const auto error = write_all(fd.get(), bytes)) {
-    return failure(Code::RDU5008, path, "cannot be written: " + reason(*error));
-  }
-  return true;
 }
 
 std::string lower(std::string_view text) {
@@ -169,43 +135,10 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) 
 }
 
 Result<bool> write_file(const std::string& path, std::string_view bytes) {
-  if (path == "-") {
-    if (const auto error = write_all(STDOUT_FILENO, bytes)) {
-      return failure(Code::RDU5008, "standard output", "cannot be written: " + reason(*error));
-    }
-    return true;
-  }
-  if (path.empty() || path.find('\0') != std::string::npos) return failure(Code::RDU5008, path, "is not a path");
-
-  const std::string target = resolved(path);
-  struct stat info {};
-  const bool exists = ::stat(target.c_str(), &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) return failure(Code::RDU5008, path, "is a directory");
-  if (exists && !S_ISREG(info.st_mode)) return write_in_place(path, bytes);
-  if (exists && ::access(target.c_str(), W_OK) != 0) {
-    return failure(Code::RDU5008, path, "cannot be replaced: " + reason(errno));
-  }
-
-  std::string beside;
-  int raw = -1;
-  for (int attempt = 0; attempt < 100 && raw < 0; ++attempt) {
-    beside = target + ".tmp-" + std::to_string(::getpid()) + (attempt == 0 ? "" : "-" + std::to_string(attempt));
-    raw = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
-    if (raw < 0 && errno != EEXIST) break;
-  }
-  if (raw < 0) return failure(Code::RDU5008, path, "cannot be written beside: " + reason(errno));
-  Descriptor fd(raw);
-
-  const auto give_up = [&](int error) {
-    fd.close();
-    ::unlink(beside.c_str());
-    return failure(Code::RDU5008, path, "cannot be written: " + reason(error));
-  };
-  if (exists && ::fchmod(fd.get(), info.st_mode & 07777) != 0) return give_up(errno);
-  if (const auto error = write_all(fd.get(), bytes)) return give_up(*error);
-  if (!fd.close()) return give_up(errno);
-  if (::rename(beside.c_str(), target.c_str()) != 0) return give_up(errno);
-  return true;
+  auto file = FileWriter::create(path);
+  if (!file) return file.diagnostics();
+  file->write(bytes);
+  return file->commit();
 }
 
 bool is_utf8(std::string_view text) {

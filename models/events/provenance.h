@@ -31,12 +31,12 @@ class ProvenanceTable {
   ProvenanceId sum(ProvenanceId a, ProvenanceId b);
   // sum(held, single(c)), remembered: a matmul asks for it at every firing.
   ProvenanceId extend(ProvenanceId held, const Contribution& c);
+  // The set of these, sorted; 0 of none. A trace that is read brings its sets so.
+  ProvenanceId intern(std::vector<Contribution> set);
   // The elements, sorted; valid until the next call that is not const.
   const std::vector<Contribution>& contributions(ProvenanceId id) const { return sets_[id]; }
 
  private:
-  ProvenanceId intern(std::vector<Contribution> set);
-
   struct Extension {
     bool known = false;
     ProvenanceId held = 0;
