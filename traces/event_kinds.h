@@ -1,0 +1,183 @@
+// The kinds of events as numbers and names, and the events' fields one after the other.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "models/events/events.h"
+#include "traces/roster.h"
+
+namespace rdusim {
+
+enum class EventKind : std::uint8_t {
+#define RDU_KIND(Event) Event,
+  RDU_EVENTS(RDU_KIND)
+#undef RDU_KIND
+};
+#define RDU_ONE(Event) +1
+inline constexpr std::size_t event_kinds = 0 RDU_EVENTS(RDU_ONE);
+#undef RDU_ONE
+
+template <class Event>
+inline constexpr EventKind kind_of_event{};
+#define RDU_KIND(Event) \
+  template <>           \
+  inline constexpr EventKind kind_of_event<Event> = EventKind::Event;
+RDU_EVENTS(RDU_KIND)
+#undef RDU_KIND
+
+// "firing-started", ...
+std::string_view name_of(EventKind kind);
+// The group that a filter may name: "section", "firing", "page", "credit", "semaphore", "barrier", "link", "memory",
+// "partial".
+std::string_view group_of(EventKind kind);
+
+// Whom an event is about, as a dense number among its like: a section, stage instance, buffer instance, channel, sender,
+// member of a barrier, link or memory channel.
+enum class Subject : std::uint8_t { section, stage, buffer, channel, sender, member, link, memory };
+
+template <class E>
+constexpr Subject subject_of() {
+  if constexpr (std::is_same_v<E, SectionStarted> || std::is_same_v<E, SectionEnded>)
+    return Subject::section;
+  else if constexpr (std::is_same_v<E, LinkUsed>)
+    return Subject::link;
+  else if constexpr (std::is_same_v<E, MemoryUsed>)
+    return Subject::memory;
+  else if constexpr (std::is_same_v<E, ReadyConsumed>)
+    return Subject::sender;
+  else if constexpr (std::is_same_v<E, BarrierArrived> || std::is_same_v<E, BarrierLeft>)
+    return Subject::member;
+  else if constexpr (requires(E e) { e.stage; })
+    return Subject::stage;
+  else if constexpr (requires(E e) { e.buffer; })
+    return Subject::buffer;
+  else
+    return Subject::channel;
+}
+
+inline std::uint32_t subjects(const Roster& r, Subject s) {
+  switch (s) {
+    case Subject::section:
+      return static_cast<std::uint32_t>(r.sections.size());
+    case Subject::stage:
+      return r.stage_instances();
+    case Subject::buffer:
+      return r.buffer_instances();
+    case Subject::channel:
+      return r.channels();
+    case Subject::sender:
+      return r.senders();
+    case Subject::member:
+      return r.members();
+    case Subject::link:
+      return static_cast<std::uint32_t>(r.links.size());
+    case Subject::memory:
+      return r.memories();
+  }
+  return 0;
+}
+
+template <class E>
+std::uint32_t subject(const E& e, const Roster& r) {
+  constexpr Subject s = subject_of<E>();
+  if constexpr (s == Subject::section) return e.section.value;
+  if constexpr (s == Subject::stage) return r.of(e.stage);
+  if constexpr (s == Subject::buffer) return r.of(e.buffer);
+  if constexpr (s == Subject::channel) return r.of(e.channel);
+  if constexpr (s == Subject::sender) return r.sender(e.edge, e.from);
+  if constexpr (s == Subject::member) return r.member(e.edge, e.from, e.member);
+  if constexpr (s == Subject::link) return e.link.value;
+  if constexpr (s == Subject::memory) return r.memory(e.chip, e.space, e.channel);
+}
+
+template <class E>
+void set_subject(E& e, std::uint32_t n, const Roster& r) {
+  constexpr Subject s = subject_of<E>();
+  if constexpr (s == Subject::section) e.section = SectionId{n};
+  if constexpr (s == Subject::stage) e.stage = r.stage_at(n);
+  if constexpr (s == Subject::buffer) e.buffer = r.buffer_at(n);
+  if constexpr (s == Subject::channel) e.channel = r.channel_at(n);
+  if constexpr (s == Subject::sender) {
+    const auto at = r.sender_at(n);
+    e.edge = at.edge;
+    e.from = at.from;
+  }
+  if constexpr (s == Subject::member) {
+    const auto at = r.member_at(n);
+    e.edge = at.edge;
+    e.from = at.from;
+    e.member = at.member;
+  }
+  if constexpr (s == Subject::link) e.link = LinkId{n};
+  if constexpr (s == Subject::memory) {
+    const auto at = r.memory_at(n);
+    e.chip = ChipId{at.chip};
+    e.space = at.space;
+    e.channel = at.channel;
+  }
+}
+
+// f(field) for every field but the time and whom it is about, those that change most first.
+template <class F>
+constexpr void each_field(auto& t, F&& f)
+  requires std::is_same_v<std::remove_cvref_t<decltype(t)>, PageTag>
+{
+  f(t.col);
+  f(t.row);
+  f(t.provenance);
+  f(t.chunk);
+  f(t.rows);
+  f(t.cols);
+  f(t.trip);
+  f(t.chunks);
+  f(t.operand.value);
+}
+
+template <class F>
+constexpr void each_field(auto& e, F&& f)
+  requires(!std::is_same_v<std::remove_cvref_t<decltype(e)>, PageTag>)
+{
+  using E = std::remove_cvref_t<decltype(e)>;
+  if constexpr (requires { e.firing; }) f(e.firing);
+  if constexpr (requires { e.page; }) f(e.page);
+  if constexpr (requires { e.generation; }) f(e.generation);
+  if constexpr (requires { e.value; }) f(e.value);
+  if constexpr (std::is_same_v<E, FiringStarted>) {
+    f(e.stall);
+    f(e.cause);
+    f(e.busy);
+  }
+  if constexpr (requires { e.begin; }) {
+    f(e.begin);
+    f(e.end);
+  }
+  if constexpr (requires { e.bytes; }) f(e.bytes);
+  if constexpr (requires { e.signal; }) f(e.signal);
+  if constexpr (requires { e.write; }) f(e.write);
+  if constexpr (requires { e.consumer; }) f(e.consumer);
+  if constexpr (requires { e.pages; }) f(e.pages);
+  if constexpr (requires { e.tensor; }) f(e.tensor.value);
+  if constexpr (requires { e.tag; }) each_field(e.tag, f);
+  if constexpr (requires { e.a; }) {
+    each_field(e.a, f);
+    each_field(e.b, f);
+  }
+  if constexpr (requires { e.held; }) {
+    each_field(e.held, f);
+    each_field(e.added, f);
+    each_field(e.sum, f);
+  }
+}
+
+template <class E>
+inline constexpr std::size_t field_count = [] {
+  E e{};
+  std::size_t n = 0;
+  each_field(e, [&n](auto&) { ++n; });
+  return n;
+}();
+
+}  // namespace rdusim

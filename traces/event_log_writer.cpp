@@ -1,0 +1,233 @@
+#include "traces/event_log.h"
+#include "traces/event_log_blocks.h"
+
+namespace rdusim {
+
+namespace {
+
+// The longest event: three tags and their numbers, and a new multiset in front of each is flushed apart.
+constexpr std::size_t longest_event = 64 * longest_varint;
+// What the end, the index and their headers take at most, kept free under a limit.
+constexpr std::uint64_t end_bytes = std::uint64_t{1} << 14;
+
+}  // namespace
+
+EventLogWriter::EventLogWriter(FileWriter file, const Roster& roster, std::optional<Bytes> limit)
+    : file_(std::move(file)),
+      roster_(roster),
+      model_(roster),
+      block_(log_block::events_bytes + longest_event),
+      at_(block_.data()),
+      limit_(limit) {}
+
+Result<std::unique_ptr<EventLogWriter>> EventLogWriter::create(const std::string& path, const Roster& roster,
+                                                               const LogHead& head, std::optional<Bytes> limit) {
+  auto file = FileWriter::create(path);
+  if (!file) return file.diagnostics();
+  std::unique_ptr<EventLogWriter> w(new EventLogWriter(std::move(file).value(), roster, limit));
+  std::string start(log_block::magic);
+  put_u32(start, event_log_version);
+  w->file_.write(start);
+  std::string payload;
+  put_text(payload, head.rdusim);
+  put_text(payload, head.run);
+  put_text(payload, head.filter);
+  put_text(payload, encode(roster));
+  w->write_block(log_block::head, 0, payload);
+  std::string_view rest = head.program;
+  while (!rest.empty()) {
+    w->write_block(log_block::program, 0, rest.substr(0, log_block::part_bytes));
+    rest.remove_prefix(std::min(rest.size(), log_block::part_bytes));
+  }
+  return w;
+}
+
+void EventLogWriter::write_block(std::uint32_t type, std::uint32_t records, std::string_view payload) {
+  std::string header;
+  put_u32(header, type);
+  put_u32(header, static_cast<std::uint32_t>(payload.size()));
+  put_u32(header, records);
+  put_u64(header, log_block::sum_of(type, records, payload));
+  file_.write(header);
+  file_.write(payload);
+}
+
+void EventLogWriter::flush() {
+  const auto bytes = static_cast<std::size_t>(at_ - block_.data());
+  if (records_ != 0) {
+    write_block(log_block::events, records_, {reinterpret_cast<const char*>(block_.data()), bytes});
+    since_restart_ += bytes;
+  }
+  at_ = block_.data();
+  records_ = 0;
+  if (since_restart_ >= log_block::restart_bytes) restart_ = true;
+}
+
+// The number that a multiset has in the file since the last restart; defined there where it is new.
+std::uint64_t EventLogWriter::local(ProvenanceId id) {
+  if (id == 0) return 0;
+  if (id >= local_.size()) local_.resize(std::max<std::size_t>(id + std::size_t{1}, local_.size() * 2));
+  auto& [restart, number] = local_[id];
+  if (restart == restarts_) return number;
+  restart = restarts_;
+  number = ++locals_;
+  static const std::vector<Contribution> unknown;
+  const auto& set = table_ != nullptr ? table_->contributions(id) : unknown;
+  const auto used = static_cast<std::size_t>(at_ - block_.data());
+  const std::size_t needed = used + (2 + 3 * set.size()) * longest_varint + longest_event;
+  if (needed > block_.size()) {
+    block_.resize(needed);
+    at_ = block_.data() + used;
+  }
+  *at_++ = define_provenance;
+  at_ = put_varint(at_, set.size());
+  std::uint64_t chip = 0, k = 0;
+  for (const Contribution& c : set) {
+    at_ = put_varint(at_, zigzag(c.chip.value - chip));
+    at_ = put_varint(at_, zigzag(c.k_begin - k));
+    at_ = put_varint(at_, zigzag(c.k_end - c.k_begin));
+    chip = c.chip.value;
+    k = c.k_end;
+  }
+  return number;
+}
+
+template <class E>
+void EventLogWriter::put(const E& e) {
+  if (limit_ && file_.size() + static_cast<std::uint64_t>(at_ - block_.data()) + longest_event + end_bytes > *limit_) {
+    ++dropped_;
+    return;
+  }
+  if (records_ == 0) {
+    if (restart_) {
+      restart_ = false;
+      since_restart_ = 0;
+      ++restarts_;
+      locals_ = 0;
+      model_.forget();
+      index_.push_back({file_.size(), e.at, events_});
+      *at_++ = log_block::begins_anew;
+    } else {
+      *at_++ = 0;
+    }
+    at_ = put_varint(at_, e.at);
+    last_ = e.at;
+  }
+
+  constexpr std::size_t n = field_count<E>;
+  std::uint64_t field[n + 1];
+  std::size_t i = 0;
+  each_field(e, [&](const auto& value) { field[i++] = static_cast<std::uint64_t>(value); });
+  if constexpr (requires { e.begin; }) {
+    // What is taken from a resource is near the time of the decision.
+    field[1] -= field[0];
+    field[0] -= e.at;
+  }
+  i = 0;
+  const auto name_locally = [&](const PageTag& tag) {
+    std::size_t at = i;
+    bool found = false;
+    each_field(tag, [&](const auto& value) {
+      if (!found && static_cast<const void*>(&value) == static_cast<const void*>(&tag.provenance)) {
+        field[at] = local(tag.provenance);
+        found = true;
+      }
+      ++at;
+    });
+    i = at;
+  };
+  if constexpr (requires { e.tag; }) {
+    i = n - field_count<PageTag>;
+    name_locally(e.tag);
+  } else if constexpr (requires { e.a; }) {
+    i = n - 2 * field_count<PageTag>;
+    name_locally(e.a);
+    name_locally(e.b);
+  } else if constexpr (requires { e.held; }) {
+    i = n - 3 * field_count<PageTag>;
+    name_locally(e.held);
+    name_locally(e.added);
+    name_locally(e.sum);
+  }
+
+  const std::uint32_t who = subject(e, roster_);
+  auto& c = model_.context<E>(who);
+  std::uint64_t different = 0;
+  std::uint64_t by[n + 1];
+  std::size_t count = 0;
+  for (std::size_t f = 0; f < n; ++f) {
+    const std::uint64_t difference = field[f] - (c.last[f] + c.stride[f]);
+    if (difference != 0) {
+      different |= std::uint64_t{1} << f;
+      by[count++] = zigzag(difference);
+    }
+    c.stride[f] = field[f] - c.last[f];
+    c.last[f] = field[f];
+  }
+  std::uint32_t& expected = model_.next_subject(kind_of_event<E>);
+  std::uint8_t head = static_cast<std::uint8_t>(kind_of_event<E>);
+  if (e.at == last_) head |= head_same_time;
+  if (who == expected) head |= head_next_subject;
+  if (different == 0) head |= head_as_expected;
+  *at_++ = head;
+  if (e.at != last_) at_ = put_varint(at_, e.at - last_);
+  if (who != expected) at_ = put_varint(at_, zigzag(static_cast<std::uint64_t>(who) - expected));
+  if (different != 0) {
+    at_ = put_varint(at_, different);
+    for (std::size_t f = 0; f < count; ++f) at_ = put_varint(at_, by[f]);
+  }
+  expected = who + 1;
+  last_ = e.at;
+  ++records_;
+  ++events_;
+  ++counts_[static_cast<std::size_t>(kind_of_event<E>)];
+  if (at_ >= block_.data() + log_block::events_bytes) flush();
+}
+
+#define RDU_DEFINE(Event)                     \
+  void EventLogWriter::on(const Event& e) { \
+    put(e);                                   \
+  }
+RDU_EVENTS(RDU_DEFINE)
+#undef RDU_DEFINE
+
+Result<TraceSize> EventLogWriter::finish(const TraceEnd& end) {
+  flush();
+  TraceSize size;
+  size.events = events_;
+  size.dropped = end.dropped;
+  size.dropped.limit += dropped_;
+  std::string payload;
+  put_text(payload, end.reason);
+  put_varint(payload, end.cycles);
+  put_varint(payload, counts_.size());
+  for (std::uint64_t n : counts_) put_varint(payload, n);
+  put_varint(payload, size.dropped.filter);
+  put_varint(payload, size.dropped.window);
+  put_varint(payload, size.dropped.limit);
+  put_text(payload, end.outcome);
+  const std::uint64_t end_at = file_.size();
+  write_block(log_block::end, 0, payload);
+  const std::uint64_t index_at = file_.size();
+  payload.clear();
+  put_varint(payload, end_at);
+  put_varint(payload, index_.size());
+  Entry last;
+  for (const Entry& e : index_) {
+    put_varint(payload, e.offset - last.offset);
+    put_varint(payload, e.cycle - last.cycle);
+    put_varint(payload, e.before - last.before);
+    last = e;
+  }
+  write_block(log_block::index, 0, payload);
+  std::string tail;
+  put_u64(tail, index_at);
+  tail += log_block::tail_magic;
+  file_.write(tail);
+  size.bytes = file_.size();
+  const auto written = file_.commit();
+  if (!written) return written.diagnostics();
+  return size;
+}
+
+}  // namespace rdusim

@@ -1,0 +1,46 @@
+// What every format of a trace has in common: it listens to a run, and is closed whatever ended it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "compiler/support/result.h"
+#include "models/events/events.h"
+#include "models/events/provenance.h"
+
+namespace rdusim {
+
+// Events that a trace does not hold, and why.
+struct Dropped {
+  std::uint64_t filter = 0;  // left out by --trace-filter
+  std::uint64_t window = 0;  // outside --trace-from and --trace-to
+  std::uint64_t limit = 0;   // after --trace-limit was reached
+  std::uint64_t total() const { return filter + window + limit; }
+  friend bool operator==(const Dropped&, const Dropped&) = default;
+};
+
+// How a run ended.
+struct TraceEnd {
+  std::string reason;   // "finished", "quiescent", "stopped", "max-cycles"
+  Cycle cycles = 0;
+  Dropped dropped;      // before events came to the writer
+  std::string outcome;  // JSON, for a replay
+};
+
+// What was written.
+struct TraceSize {
+  std::uint64_t bytes = 0;
+  std::uint64_t events = 0;
+  Dropped dropped;
+};
+
+class TraceWriter : public EventSink {
+ public:
+  // The contributions that events name by number; before the first event.
+  virtual void use(const ProvenanceTable&) {}
+  // After the last event. Errors: RDU5008.
+  virtual Result<TraceSize> finish(const TraceEnd& end) = 0;
+};
+
+}  // namespace rdusim
