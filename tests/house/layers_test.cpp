@@ -37,6 +37,7 @@ const std::vector<std::string> rooms = {
     "compiler",
     "models/events",
     "models/values",
+    "models/network",
     "models/units",
     "models/systemc",
     "traces",
@@ -67,6 +68,7 @@ const std::map<std::string, std::set<std::string>> allowed = [] {
   };
   may["models/events"] = with({});
   may["models/values"] = with({"models/events"});
+  may["models/network"] = {"compiler/support"};
   may["models/units"] = with({"models/events", "models/values"});
   may["models/systemc"] = with({"models/events", "models/values", "models/units"});
   may["traces"] = {"compiler/support", "compiler/target", "compiler/ir", "compiler/workload", "models/events"};
