@@ -11,8 +11,12 @@ namespace rdusim {
 // or unchecked with a reason. Requires a program whose references resolve (verify's first rules).
 Certificate prove_again(const SpatialProgram& program, const Target& target);
 
-// Compares the program's certificate with prove_again(). Errors: RDU5010 none, RDU5011 an obligation is refuted
-// (witness in the message), RDU5012 a claim differs, or the certificate calls proved what the checker cannot prove.
+// Compares the program's certificate with what prove_again() found. Errors: RDU5010 none, RDU5011 an obligation is
+// refuted (witness in the message), RDU5012 a claim differs, or the certificate calls proved what the checker cannot
+// prove.
+Diagnostics compare_certificate(const SpatialProgram& program, const Certificate& found);
+
+// Both: proves again, and compares.
 Diagnostics check_certificate(const SpatialProgram& program, const Target& target);
 
 }  // namespace rdusim

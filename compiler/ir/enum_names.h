@@ -1,5 +1,5 @@
-// The names of the program's enumerators in its files, for both directions. They are the C++ spelling, and for dtypes
-// and tensor roles what workload files use.
+// The names of the program's enumerators, for both directions: as files and workloads spell them, and as people read
+// them where that differs (name_of() of print.h).
 //
 // Each switch names all enumerators and has no default, so that the compiler warns of one that was added and forgotten.
 #pragma once
@@ -11,10 +11,19 @@
 
 #include "compiler/ir/program.h"
 
-namespace rdusim::program_file {
+namespace rdusim {
+
+struct EnumName {
+  std::string_view file;   // the C++ spelling
+  std::string_view shown;  // in text for people
+
+  constexpr EnumName() = default;
+  constexpr EnumName(const char* name) : file(name), shown(name) {}
+  constexpr EnumName(const char* in_files, const char* in_text) : file(in_files), shown(in_text) {}
+};
 
 // Empty for what is no enumerator.
-constexpr std::string_view enum_name(DType e) {
+constexpr EnumName spelling(DType e) {
   switch (e) {
     case DType::int8:
       return "int8";
@@ -34,7 +43,7 @@ constexpr std::string_view enum_name(DType e) {
   return {};
 }
 
-constexpr std::string_view enum_name(TensorRole e) {
+constexpr EnumName spelling(TensorRole e) {
   switch (e) {
     case TensorRole::input:
       return "input";
@@ -50,7 +59,7 @@ constexpr std::string_view enum_name(TensorRole e) {
   return {};
 }
 
-constexpr std::string_view enum_name(OperatorKind e) {
+constexpr EnumName spelling(OperatorKind e) {
   switch (e) {
     case OperatorKind::matmul:
       return "matmul";
@@ -58,7 +67,7 @@ constexpr std::string_view enum_name(OperatorKind e) {
   return {};
 }
 
-constexpr std::string_view enum_name(MemorySpace e) {
+constexpr EnumName spelling(MemorySpace e) {
   switch (e) {
     case MemorySpace::sram:
       return "sram";
@@ -70,7 +79,7 @@ constexpr std::string_view enum_name(MemorySpace e) {
   return {};
 }
 
-constexpr std::string_view enum_name(Layout e) {
+constexpr EnumName spelling(Layout e) {
   switch (e) {
     case Layout::row_major:
       return "row_major";
@@ -78,7 +87,7 @@ constexpr std::string_view enum_name(Layout e) {
   return {};
 }
 
-constexpr std::string_view enum_name(ExprOp e) {
+constexpr EnumName spelling(ExprOp e) {
   switch (e) {
     case ExprOp::operand:
       return "operand";
@@ -102,7 +111,7 @@ constexpr std::string_view enum_name(ExprOp e) {
   return {};
 }
 
-constexpr std::string_view enum_name(IteratorKind e) {
+constexpr EnumName spelling(IteratorKind e) {
   switch (e) {
     case IteratorKind::parallel:
       return "parallel";
@@ -112,7 +121,7 @@ constexpr std::string_view enum_name(IteratorKind e) {
   return {};
 }
 
-constexpr std::string_view enum_name(StageRole e) {
+constexpr EnumName spelling(StageRole e) {
   switch (e) {
     case StageRole::compute:
       return "compute";
@@ -122,7 +131,7 @@ constexpr std::string_view enum_name(StageRole e) {
   return {};
 }
 
-constexpr std::string_view enum_name(Direction e) {
+constexpr EnumName spelling(Direction e) {
   switch (e) {
     case Direction::input:
       return "input";
@@ -132,7 +141,7 @@ constexpr std::string_view enum_name(Direction e) {
   return {};
 }
 
-constexpr std::string_view enum_name(BufferKind e) {
+constexpr EnumName spelling(BufferKind e) {
   switch (e) {
     case BufferKind::fifo:
       return "fifo";
@@ -142,25 +151,25 @@ constexpr std::string_view enum_name(BufferKind e) {
   return {};
 }
 
-constexpr std::string_view enum_name(Handshake e) {
+constexpr EnumName spelling(Handshake e) {
   switch (e) {
     case Handshake::fifo:
-      return "fifo";
+      return {"fifo", "Fifo"};
     case Handshake::valid_ready:
-      return "valid_ready";
+      return {"valid_ready", "ValidReady"};
     case Handshake::circular_buffer:
-      return "circular_buffer";
+      return {"circular_buffer", "CircularBuffer"};
     case Handshake::token:
-      return "token";
+      return {"token", "Token"};
     case Handshake::semaphore:
-      return "semaphore";
+      return {"semaphore", "Semaphore"};
     case Handshake::barrier:
-      return "barrier";
+      return {"barrier", "Barrier"};
   }
   return {};
 }
 
-constexpr std::string_view enum_name(PageMapKind e) {
+constexpr EnumName spelling(PageMapKind e) {
   switch (e) {
     case PageMapKind::one_to_one:
       return "one_to_one";
@@ -174,7 +183,7 @@ constexpr std::string_view enum_name(PageMapKind e) {
   return {};
 }
 
-constexpr std::string_view enum_name(CollectiveKind e) {
+constexpr EnumName spelling(CollectiveKind e) {
   switch (e) {
     case CollectiveKind::reduce:
       return "reduce";
@@ -192,10 +201,10 @@ constexpr std::string_view enum_name(CollectiveKind e) {
   return {};
 }
 
-constexpr std::string_view enum_name(CollectiveAlgorithm e) {
+constexpr EnumName spelling(CollectiveAlgorithm e) {
   switch (e) {
     case CollectiveAlgorithm::automatic:
-      return "automatic";
+      return {"automatic", "auto"};
     case CollectiveAlgorithm::through_one:
       return "through_one";
     case CollectiveAlgorithm::direct:
@@ -206,7 +215,7 @@ constexpr std::string_view enum_name(CollectiveAlgorithm e) {
   return {};
 }
 
-constexpr std::string_view enum_name(ShardKind e) {
+constexpr EnumName spelling(ShardKind e) {
   switch (e) {
     case ShardKind::none:
       return "none";
@@ -218,35 +227,35 @@ constexpr std::string_view enum_name(ShardKind e) {
   return {};
 }
 
-constexpr std::string_view enum_name(ObligationKind e) {
+constexpr EnumName spelling(ObligationKind e) {
   switch (e) {
     case ObligationKind::counting_balance:
-      return "counting_balance";
+      return {"counting_balance", "counting balance"};
     case ObligationKind::buffer_depth:
-      return "buffer_depth";
+      return {"buffer_depth", "buffer depth"};
     case ObligationKind::deadlock_freedom:
-      return "deadlock_freedom";
+      return {"deadlock_freedom", "deadlock freedom"};
     case ObligationKind::handshake_locality:
-      return "handshake_locality";
+      return {"handshake_locality", "handshake locality"};
     case ObligationKind::counter_range:
-      return "counter_range";
+      return {"counter_range", "token and semaphore range"};
     case ObligationKind::reduction_completeness:
-      return "reduction_completeness";
+      return {"reduction_completeness", "reduction completeness"};
     case ObligationKind::write_coverage:
-      return "write_coverage";
+      return {"write_coverage", "write coverage"};
     case ObligationKind::collective_agreement:
-      return "collective_agreement";
+      return {"collective_agreement", "collective agreement"};
     case ObligationKind::memory_fit:
-      return "memory_fit";
+      return {"memory_fit", "memory fit"};
     case ObligationKind::network_progress:
-      return "network_progress";
+      return {"network_progress", "network progress"};
     case ObligationKind::cycle_bounds:
-      return "cycle_bounds";
+      return {"cycle_bounds", "cycle bounds"};
   }
   return {};
 }
 
-constexpr std::string_view enum_name(ProofStatus e) {
+constexpr EnumName spelling(ProofStatus e) {
   switch (e) {
     case ProofStatus::proved:
       return "proved";
@@ -258,14 +267,20 @@ constexpr std::string_view enum_name(ProofStatus e) {
   return {};
 }
 
-constexpr std::string_view enum_name(ProofScope e) {
+constexpr EnumName spelling(ProofScope e) {
   switch (e) {
     case ProofScope::every_schedule:
-      return "every_schedule";
+      return {"every_schedule", "every schedule"};
     case ProofScope::this_input_only:
-      return "this_input_only";
+      return {"this_input_only", "this input only"};
   }
   return {};
+}
+
+// As in files; empty for what is no enumerator.
+template <class E>
+constexpr std::string_view enum_name(E e) {
+  return spelling(e).file;
 }
 
 // Enumerators of E: they start at 0 and have no gap.
@@ -294,4 +309,4 @@ std::vector<std::string_view> enum_names() {
 static_assert(enum_count<ObligationKind>() == obligation_kinds);
 static_assert(enum_count<DType>() == all_dtypes.size());
 
-}  // namespace rdusim::program_file
+}  // namespace rdusim

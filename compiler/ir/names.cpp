@@ -1,121 +1,43 @@
 #include <fmt/format.h>
 
+#include "compiler/ir/enum_names.h"
 #include "compiler/ir/print.h"
 
 namespace rdusim {
 
+namespace {
+
+template <class E>
+std::string_view shown(E e) {
+  const std::string_view name = spelling(e).shown;
+  return name.empty() ? "?" : name;
+}
+
+}  // namespace
+
 std::string_view name_of(Handshake h) {
-  switch (h) {
-    case Handshake::fifo:
-      return "Fifo";
-    case Handshake::valid_ready:
-      return "ValidReady";
-    case Handshake::circular_buffer:
-      return "CircularBuffer";
-    case Handshake::token:
-      return "Token";
-    case Handshake::semaphore:
-      return "Semaphore";
-    case Handshake::barrier:
-      return "Barrier";
-  }
-  return "?";
+  return shown(h);
 }
-
 std::string_view name_of(CollectiveKind k) {
-  switch (k) {
-    case CollectiveKind::reduce:
-      return "reduce";
-    case CollectiveKind::all_reduce:
-      return "all_reduce";
-    case CollectiveKind::reduce_scatter:
-      return "reduce_scatter";
-    case CollectiveKind::all_gather:
-      return "all_gather";
-    case CollectiveKind::broadcast:
-      return "broadcast";
-    case CollectiveKind::all_to_all:
-      return "all_to_all";
-  }
-  return "?";
+  return shown(k);
 }
-
 std::string_view name_of(CollectiveAlgorithm a) {
-  switch (a) {
-    case CollectiveAlgorithm::automatic:
-      return "auto";
-    case CollectiveAlgorithm::through_one:
-      return "through_one";
-    case CollectiveAlgorithm::direct:
-      return "direct";
-    case CollectiveAlgorithm::ring:
-      return "ring";
-  }
-  return "?";
+  return shown(a);
 }
-
 std::string_view name_of(ShardKind k) {
-  switch (k) {
-    case ShardKind::none:
-      return "none";
-    case ShardKind::row:
-      return "row";
-    case ShardKind::column:
-      return "column";
-  }
-  return "?";
+  return shown(k);
 }
-
 std::string_view name_of(MemorySpace s) {
-  switch (s) {
-    case MemorySpace::sram:
-      return "sram";
-    case MemorySpace::hbm:
-      return "hbm";
-    case MemorySpace::ddr:
-      return "ddr";
-  }
-  return "?";
+  return shown(s);
 }
-
 std::string_view name_of(ObligationKind k) {
-  switch (k) {
-    case ObligationKind::counting_balance:
-      return "counting balance";
-    case ObligationKind::buffer_depth:
-      return "buffer depth";
-    case ObligationKind::deadlock_freedom:
-      return "deadlock freedom";
-    case ObligationKind::handshake_locality:
-      return "handshake locality";
-    case ObligationKind::counter_range:
-      return "token and semaphore range";
-    case ObligationKind::reduction_completeness:
-      return "reduction completeness";
-    case ObligationKind::write_coverage:
-      return "write coverage";
-    case ObligationKind::collective_agreement:
-      return "collective agreement";
-    case ObligationKind::memory_fit:
-      return "memory fit";
-    case ObligationKind::network_progress:
-      return "network progress";
-    case ObligationKind::cycle_bounds:
-      return "cycle bounds";
-  }
-  return "?";
+  return shown(k);
 }
-
 std::string_view name_of(ProofStatus s) {
-  switch (s) {
-    case ProofStatus::proved:
-      return "proved";
-    case ProofStatus::refuted:
-      return "refuted";
-    case ProofStatus::unchecked:
-      return "unchecked";
-  }
-  return "?";
+  return shown(s);
+}
+std::string_view name_of(ProofScope s) {
+  return shown(s);
 }
 
 std::string_view kind_name(const Stage& s) {

@@ -104,7 +104,7 @@ std::string ids_text(const std::vector<std::uint32_t>& ids) {
       continue;
     }
     const std::uint32_t step = ids[i + 1] - ids[i];
-    text += fmt::format("..{}{}", ids[end], step == 1 ? "" : fmt::format(" by {}", step));
+    text += fmt::format("..{}{}", ids[end], step == 1 ? "" : fmt::format(" by {}", static_cast<std::int32_t>(step)));
     i = end + 1;
   }
   return text;

@@ -10,7 +10,8 @@ namespace rdusim {
 
 struct PrintOptions {
   bool operators = true, tensors = true, stages = true, buffers = true, edges = true;
-  bool collectives = true, work = true, placement = true, memory = true, schedule = true, trees = true, certificate = true;
+  bool collectives = true, work = true, placement = true, memory = true, schedule = true, trees = true,
+       certificate = true;
 };
 
 // Deterministic; identical chips folded ("c0..c15") where they differ in nothing but the chip.
@@ -29,6 +30,7 @@ std::string_view name_of(ShardKind k);
 std::string_view name_of(MemorySpace s);
 std::string_view name_of(ObligationKind k);
 std::string_view name_of(ProofStatus s);
+std::string_view name_of(ProofScope s);
 std::string_view kind_name(const Stage& s);  // "Load", "MatmulTiles", ...
 std::string to_string(const Site& s);        // "chip3.site(4,7)"
 

@@ -93,9 +93,10 @@ void check_dtypes(const Subject&, Diagnostics&);          // RDU3036
 
 // Tensors and sections. verify_tensors.cpp
 void check_sections(const Subject&, Diagnostics&);     // RDU3037
+void check_operands(const Subject&, Diagnostics&);     // RDU3040
 void check_slices(const Subject&, Diagnostics&);       // RDU3012, RDU3013
 void check_outputs(const Subject&, Diagnostics&);      // RDU3014, RDU3015
-void check_chip_memory(const Subject&, Diagnostics&);  // RDU3017
+void check_chip_memory(const Subject&, Diagnostics&);  // RDU3017, RDU3041, RDU3042
 
 // What a site and a target give. verify_resources.cpp
 void check_engine_kinds(const Subject&, Diagnostics&);    // RDU3011

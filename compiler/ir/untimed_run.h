@@ -1,8 +1,7 @@
 // Runs the stages of a program without time and without values: who waits for whom for ever, and which partial sums
 // each store receives.
 //
-// A stage fires as the machine's does: when every port can be served, all at once. Firing order does not change what a
-// stage sees (each buffer has one producer, and consumers do not choose), so one order decides for all.
+// token_run.h says how stages fire, and what is left out; here every page also says what it holds.
 //
 // work     A step is a firing, a page pushed, or a stage taken up. The instances of a cluster (clusters.h) whose
 // hand-offs are one to one run
@@ -10,9 +9,6 @@
 //          whole trip. Where that is more, only the first and the last instance run, and of a trip only the part that
 //          repeats. A run that still takes more than `most_steps`, or than is left of four times that for all, is not
 //          started: `undecided`.
-// omits    the coupling of instances by a Load's multicast sets, whose members behave alike; engines, which serialise
-// but
-//          never hold a stage that could run.
 #pragma once
 
 #include <cstdint>

@@ -114,6 +114,7 @@ Diagnostics verify(const SpatialProgram& program, const Target& target) {
   check_handshakes(s, out);
   check_engine_sharing(s, out);
   check_engine_kinds(s, out);
+  check_operands(s, out);
   check_slices(s, out);
   check_outputs(s, out);
   check_site_memory(s, out);

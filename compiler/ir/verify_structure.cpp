@@ -248,11 +248,6 @@ void check_tensor_sizes(const Subject& s, const Tensor& t, Diagnostics& out) {
   if (s.p.operators && s.p.operators->operand(t.operand).shape != t.whole)
     return wrong(
         fmt::format("the whole extents differ from those of operand '{}'", s.p.operators->operand(t.operand).name));
-  if (s.p.memory && t.id.value < s.p.memory->tensors.size()) {
-    const Bytes least = static_cast<Bytes>(*elements) * bytes_of(t.dtype);
-    if (s.p.memory->tensors[t.id.value].bytes < least)
-      wrong(fmt::format("{} bytes are set aside for {}", s.p.memory->tensors[t.id.value].bytes, least));
-  }
 }
 
 void check_pattern_sizes(const Subject& s, const Stage& st, const AccessPattern& a, const Tensor& t, Diagnostics& out) {

@@ -177,6 +177,32 @@ void check_sections(const Subject& s, Diagnostics& out) {
   }
 }
 
+// RDU3040: a tensor has the element type, role and fill of its operand; where no operator graph says what those are,
+// and for the value range, all slices of an operand agree. (Their whole extents are RDU3003 and RDU3012.)
+void check_operands(const Subject& s, Diagnostics& out) {
+  const SpatialProgram& p = s.p;
+  std::map<std::uint32_t, const Tensor*> first_of;  // by operand
+  for (const Tensor& t : p.tensors) {
+    const Tensor& first = *first_of.try_emplace(t.operand.value, &t).first->second;
+    const auto differs = [&](const char* what, const std::string& from) {
+      out.error(Code::RDU3040, s.where, "{}: its {} is not that of {}", place_of(t), what, from);
+    };
+    const auto compare = [&](const auto& whole, const std::string& from) {
+      if (t.role != whole.role) differs("role", from);
+      if (t.fill != whole.fill) differs("fill", from);
+    };
+    if (p.operators) {
+      const Operand& whole = p.operators->operand(t.operand);
+      compare(whole, fmt::format("operand '{}'", whole.name));
+    } else {
+      compare(first, place_of(first));
+      if (t.dtype != first.dtype) differs("element type", place_of(first));
+    }
+    if (t.range != first.range) differs("value range", place_of(first));
+    if (t.layout != first.layout) differs("layout", place_of(first));
+  }
+}
+
 // RDU3012, RDU3013: the slices of a sharded tensor cover the parent exactly, no gap and no overlap; slices that are the
 // same are declared replicas.
 void check_slices(const Subject& s, Diagnostics& out) {
@@ -191,8 +217,8 @@ void check_slices(const Subject& s, Diagnostics& out) {
     const Tensor& first = *slices.front();
     bool agree = true;
     for (const Tensor* t : slices)
-      if (t->whole != first.whole || t->role != first.role) {
-        out.error(Code::RDU3012, s.where, "{} and {} are slices of one operand and differ in its extents or role",
+      if (t->whole != first.whole) {
+        out.error(Code::RDU3012, s.where, "{} and {} are slices of one operand and differ in its extents",
                   place_of(first), place_of(*t));
         agree = false;
         break;
@@ -328,7 +354,8 @@ void check_outputs(const Subject& s, Diagnostics& out) {
   }
 }
 
-// RDU3017: weights and tensors fit the memory space that they live in, and lie in it without overlap.
+// RDU3017: weights and tensors fit the memory space that they live in. RDU3041: each has a place of just its bytes.
+// RDU3042: no two of them overlap there.
 void check_chip_memory(const Subject& s, Diagnostics& out) {
   const SpatialProgram& p = s.p;
   const auto capacity = [&](MemorySpace space) -> Bytes {
@@ -373,10 +400,11 @@ void check_chip_memory(const Subject& s, Diagnostics& out) {
                   format_bytes(place.bytes), place.address, name_of(space), format_bytes(capacity(space)));
         break;
       }
-      // Tensors between operators may take turns in one place.
-      if (t->role == TensorRole::intermediate) continue;
+      if (place.bytes != bytes_of_tensor(*t))
+        out.error(Code::RDU3041, s.where, "{}: it has {} bytes, and its place {}", place_of(*t), bytes_of_tensor(*t),
+                  place.bytes);
       if (before != nullptr && place.address < end) {
-        out.error(Code::RDU3017, s.where, "'{}' and '{}' overlap in {} of chip {}", before->name, t->name,
+        out.error(Code::RDU3042, s.where, "'{}' and '{}' overlap in {} of chip {}", before->name, t->name,
                   name_of(space), chip.value)
             .note(place_of(*before), "ends at {}", end)
             .note(place_of(*t), "starts at {}", place.address);

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/program/enum_names.h"
+#include "compiler/ir/enum_names.h"
 #include "compiler/support/file.h"
 #include "compiler/support/json.h"
 

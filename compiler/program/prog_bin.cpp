@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "compiler/program/enum_names.h"
+#include "compiler/ir/enum_names.h"
 #include "compiler/program/segments.h"
 #include "compiler/support/file.h"
 #include "prog_bin_generated.h"
@@ -25,13 +25,13 @@ using program_file::SegmentView;
 // The schema's enumeration of each enumeration of the program.
 template <class E>
 struct Schema;
-#define RDUSIM_SCHEMA_ENUM(E)                                                                    \
-  template <>                                                                                    \
-  struct Schema<E> {                                                                             \
-    using type = fb::E;                                                                          \
-    static_assert(static_cast<std::size_t>(fb::E::MIN) == 0 &&                                   \
-                      static_cast<std::size_t>(fb::E::MAX) + 1 == program_file::enum_count<E>(), \
-                  "prog_bin.fbs lacks an enumerator of " #E);                                    \
+#define RDUSIM_SCHEMA_ENUM(E)                                                      \
+  template <>                                                                      \
+  struct Schema<E> {                                                               \
+    using type = fb::E;                                                            \
+    static_assert(static_cast<std::size_t>(fb::E::MIN) == 0 &&                     \
+                      static_cast<std::size_t>(fb::E::MAX) + 1 == enum_count<E>(), \
+                  "prog_bin.fbs lacks an enumerator of " #E);                      \
   }
 RDUSIM_SCHEMA_ENUM(DType);
 RDUSIM_SCHEMA_ENUM(TensorRole);
@@ -727,9 +727,9 @@ class Reader {
   template <class E>
   E one_of(typename Schema<E>::type raw) {
     const auto value = static_cast<std::size_t>(raw);
-    if (value < program_file::enum_count<E>()) return static_cast<E>(value);
-    fail("{} is none of the values from {} to {}", value, program_file::enum_name(E{}),
-         program_file::enum_name(static_cast<E>(program_file::enum_count<E>() - 1)));
+    if (value < enum_count<E>()) return static_cast<E>(value);
+    fail("{} is none of the values from {} to {}", value, enum_name(E{}),
+         enum_name(static_cast<E>(enum_count<E>() - 1)));
     return {};
   }
 

@@ -45,7 +45,7 @@ Result<Target> find_target(const std::string& name_or_file) {
   const auto names = shipped_targets();
   std::string list;
   for (std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
-  auto& error = out.error(Code::RDU2001, "", "there is no target '{}'", name_or_file);
+  auto& error = out.error(Code::RDU2001, "target '" + name_or_file + "'", "no machine of this name is shipped");
   if (const auto near = nearest(name_or_file, names); !near.empty()) error.suggest("did you mean '{}'?", near);
   error.suggest("shipped are: {}; a file is given as a path with '/' or as NAME.toml", list);
   return out;

@@ -12,16 +12,13 @@ namespace rdusim::cli {
 
 namespace {
 
-std::string_view scope_name(ProofScope s) {
-  return s == ProofScope::every_schedule ? "every schedule" : "this input only";
-}
-
 std::string table(const SpatialProgram& p, const Certificate& c) {
-  std::string text = fmt::format("{} on {}, {} chip{}: every rule holds; its obligations, proved again:\n", p.header.name,
-                                 p.header.target_name, p.header.plan.chips, p.header.plan.chips == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} on {}, {} chip{}: every rule holds; its obligations, proved again:\n", p.header.name,
+                  p.header.target_name, p.header.plan.chips, p.header.plan.chips == 1 ? "" : "s");
   for (const Obligation& o : c.obligations) {
     text += fmt::format("{:<26} {:<10} {}{}{}\n", name_of(o.kind), name_of(o.status),
-                        o.status == ProofStatus::proved ? scope_name(o.scope) : "",
+                        o.status == ProofStatus::proved ? name_of(o.scope) : "",
                         o.status != ProofStatus::proved && !o.reason.empty() ? ": " : "", o.reason);
   }
   text += fmt::format("{} buffers, {} local and {} crossing hand-offs; at least {} cycles{}\n", c.buffers.size(),
@@ -39,7 +36,7 @@ Json as_json(const SpatialProgram& p, const Certificate& c, const Diagnostics& d
     obligations.push_back(Json()
                               .set("kind", name_of(o.kind))
                               .set("status", name_of(o.status))
-                              .set("scope", scope_name(o.scope))
+                              .set("scope", name_of(o.scope))
                               .set("reason", o.reason.empty() ? Json() : Json(o.reason)));
   }
   j.set("obligations", std::move(obligations));
@@ -65,9 +62,9 @@ ExitStatus check(const CheckRequest& request) {
   const Diagnostics broken = verify(p, loaded->target);
   if (broken.has_errors()) return fail(broken);
   report(broken);
-  const Diagnostics unproved = check_certificate(p, loaded->target);
-  report(unproved);
   const Certificate again = prove_again(p, loaded->target);
+  const Diagnostics unproved = compare_certificate(p, again);
+  report(unproved);
   const ExitStatus status = status_of(unproved);
   return print_result(request.json ? to_text(as_json(p, again, unproved)) : table(p, again), status);
 }

@@ -192,6 +192,12 @@ inline const std::vector<Broken>& broken_programs() {
                                std::get<Generic>(fold.kind).maps.push_back({{1, 0}});
                                b.add_edge(fold.id, loop, {fold.id});
                              })},
+      {Code::RDU3040, edited(over(2),
+                             [](Builder& b) {
+                               b.p.tensors[1].fill = PatternFill{61, 30};
+                             })},
+      {Code::RDU3041, edited({}, [](Builder& b) { b.p.memory->tensors[2].bytes += 32; })},
+      {Code::RDU3042, edited({}, [](Builder& b) { b.p.memory->tensors[1].address = 32; })},
   };
   return list;
 }

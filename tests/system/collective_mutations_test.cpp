@@ -262,11 +262,25 @@ TEST_CASE("sliced tensors under stages that were not lowered again are refused w
   CHECK(outcome.err.find("'matmul0.a_c0': reserved 4, pushed 4, popped 8 by 'matmul0.matmul_c0'") != std::string::npos);
 }
 
-TEST_CASE("a slice that says another fill than its operand is refused" * doctest::should_fail()) {
-  const Mutated mutated;
-  const Outcome outcome =
-      mutated.assemble([](Json& p) { at(named(at(p, "tensors"), "x_c0"), "fill", "pattern", "shift") = 29; });
-  CHECK(outcome.status == 1);
+TEST_CASE("a slice that says another fill, role or range than its operand is refused") {
+  const auto slice = [](Json& p) -> Json& { return named(at(p, "tensors"), "x_c0"); };
+  Mutated().check({
+      {"another fill", [&](Json& p) { at(slice(p), "fill", "pattern", "shift") = 29; }, "RDU3040"},
+      {"another role", [&](Json& p) { at(slice(p), "role") = "weight"; }, "RDU3040"},
+      {"another range", [&](Json& p) { at(slice(p), "range", 0) = -1; }, "RDU3040"},
+  });
+}
+
+TEST_CASE("tensors that lie on each other, or in a place of another size, are refused") {
+  Mutated().check({
+      {"a place of another size", [](Json& p) { at(p, "memory", "tensors", 0, "bytes") = 1; }, "RDU3041"},
+      {"two tensors in one place",
+       [](Json& p) {
+         const auto other = number(named(at(p, "tensors"), "w_c0"), "id");
+         at(p, "memory", "tensors", other, "address") = number(p, "memory", "tensors", 0, "address");
+       },
+       "RDU3042"},
+  });
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ void check_all(const std::string& dtype, bool row, const std::vector<std::string
           // Eight semaphores a core are too few for many senders: said, with what would do.
           CHECK(errors_of(compiled) == "RDU4114");
           CHECK(compiled.err.find("semaphores and the target gives it 8") != std::string::npos);
-          const auto help = compiled.err.find("available here: ");
+          const auto help = compiled.err.find("what works here: ");
           REQUIRE(help != std::string::npos);
           CHECK(compiled.err.find("ring", help) != std::string::npos);
           continue;

@@ -89,7 +89,6 @@ TEST_CASE("sizes that disagree are found wherever they stand") {
         p.tensors[0].shape = {std::int64_t{1} << 40, std::int64_t{1} << 40};
       },
       [](SpatialProgram& p) { p.header.native_tile = 16; },
-      [](SpatialProgram& p) { p.memory->tensors[0].bytes = 5; },
       [](SpatialProgram& p) { p.memory->buffers.pop_back(); },
       [](SpatialProgram& p) { p.schedule->slots.pop_back(); },
       [](SpatialProgram& p) { p.buffers[0].page_bytes = 1 << 20; },
@@ -293,7 +292,47 @@ TEST_CASE("tensors beyond a chip's memory are found") {
   check_only(Code::RDU3017, p, "tensor 'x'");
   p.memory->tensors[0].address = 0;
   p.memory->tensors[1].address = 16;
-  check_only(Code::RDU3017, p, "'x' and 'w' overlap in hbm of chip 0");
+  check_only(Code::RDU3042, p, "'x' and 'w' overlap in hbm of chip 0");
+}
+
+TEST_CASE("a tensor between operators takes no turns with others: its place is its own") {
+  SpatialProgram p = program();
+  p.operators->operands[2].role = p.tensors[2].role = TensorRole::intermediate;
+  CHECK(text(p) == "");
+  p.memory->tensors[2].address = p.memory->tensors[0].address;
+  check_only(Code::RDU3042, p, "overlap in hbm of chip 0");
+}
+
+TEST_CASE("a tensor whose place is larger or smaller than it is found") {
+  for (const Bytes bytes : {Bytes{32 * 512 - 1}, Bytes{32 * 512 + 1}}) {
+    SpatialProgram p = program();
+    p.memory->tensors[0].bytes = bytes;
+    p.memory->tensors[0].address = 1 << 20;
+    check_only(Code::RDU3041, p, fmt::format("tensor 'x': it has 16384 bytes, and its place {}", bytes));
+  }
+}
+
+TEST_CASE("a slice that says anything else of the whole than its operand is found") {
+  SpatialProgram p = program(over(2));
+  p.tensors[0].fill = ConstantFill{1, 1};
+  check_only(Code::RDU3040, p, "tensor 'x_c0': its fill is not that of operand 'x'");
+  p = program(over(2));
+  p.tensors[0].role = TensorRole::weight;
+  check_only(Code::RDU3040, p, "its role is not that of operand 'x'");
+  p = program(over(2));
+  p.tensors[0].range = {0, 5};
+  CHECK(text(p).find("its value range is not that of tensor 'x_c0'") != std::string::npos);
+}
+
+TEST_CASE("without an operator graph the slices of an operand are held to each other") {
+  SpatialProgram p = program(over(2));
+  p.operators.reset();
+  CHECK(text(p) == "");
+  p.tensors[0].fill = PatternFill{61, 30};
+  check_only(Code::RDU3040, p, "tensor 'x_c1': its fill is not that of tensor 'x_c0'");
+  p.tensors[0].fill = {};
+  p.tensors[0].dtype = DType::fp8_e4m3;
+  CHECK(text(p).find("tensor 'x_c1': its element type is not that of tensor 'x_c0'") != std::string::npos);
 }
 
 TEST_CASE("a member that takes no part in its collective is found") {

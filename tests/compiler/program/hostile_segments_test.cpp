@@ -1,7 +1,7 @@
 // Segments that rdusim does not write: well framed, and wrong inside.
 #include <doctest/doctest.h>
 
-#include "compiler/program/enum_names.h"
+#include "compiler/ir/enum_names.h"
 #include "compiler/program/prog_bin.h"
 #include "compiler/program/segments.h"
 #include "prog_bin_generated.h"
@@ -67,8 +67,8 @@ pf::Segment load_with(flatbuffers::Offset<fb::Rows> (*first)(Builder&)) {
 
 template <class E>
 void check_names(const char* const* schema) {
-  for (std::size_t i = 0; i < pf::enum_count<E>(); ++i) CHECK(pf::enum_name(static_cast<E>(i)) == schema[i]);
-  CHECK(schema[pf::enum_count<E>()] == nullptr);
+  for (std::size_t i = 0; i < enum_count<E>(); ++i) CHECK(enum_name(static_cast<E>(i)) == schema[i]);
+  CHECK(schema[enum_count<E>()] == nullptr);
 }
 
 }  // namespace
@@ -95,11 +95,11 @@ TEST_CASE("the schema names every enumerator as the program does") {
 }
 
 TEST_CASE("names in files are those that workloads and messages use") {
-  for (DType t : all_dtypes) CHECK(pf::enum_name(t) == name_of(t));
+  for (DType t : all_dtypes) CHECK(enum_name(t) == name_of(t));
   for (const auto role :
        {TensorRole::input, TensorRole::weight, TensorRole::output, TensorRole::intermediate, TensorRole::state})
-    CHECK(pf::enum_name(role) == name_of(role));
-  CHECK(pf::enum_name(OperatorKind::matmul) == name_of(OperatorKind::matmul));
+    CHECK(enum_name(role) == name_of(role));
+  CHECK(enum_name(OperatorKind::matmul) == name_of(OperatorKind::matmul));
 }
 
 TEST_CASE("a header alone is a program") {

@@ -2,15 +2,24 @@
 // lists of fields (program_fields.h), so that a field which is added is in these tests without an edit here.
 #pragma once
 
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
-#include "compiler/program/enum_names.h"
+#include "compiler/ir/enum_names.h"
 #include "compiler/program/json_io.h"
 #include "compiler/program/program_fields.h"
+#include "compiler/support/file.h"
 
 namespace rdusim::made {
 
@@ -63,7 +72,7 @@ class Filler {
     if constexpr (std::is_same_v<T, bool>) {
       value = choice_.flag(value);
     } else if constexpr (std::is_enum_v<T>) {
-      value = static_cast<T>(choice_.below(pf::enum_count<T>(), static_cast<std::size_t>(value)));
+      value = static_cast<T>(choice_.below(enum_count<T>(), static_cast<std::size_t>(value)));
     } else if constexpr (std::is_integral_v<T>) {
       value = static_cast<T>(choice_.integer());
     } else if constexpr (std::is_floating_point_v<T>) {
@@ -297,7 +306,7 @@ class ChangeOne {
       if (mine()) value = !value, change(true);
     } else if constexpr (std::is_enum_v<T>) {
       // An enumeration of one value cannot be changed.
-      constexpr std::size_t n = pf::enum_count<T>();
+      constexpr std::size_t n = enum_count<T>();
       if (mine()) value = static_cast<T>((static_cast<std::size_t>(value) + 1) % n), change(n > 1);
     } else if constexpr (std::is_arithmetic_v<T>) {
       if (mine()) value = static_cast<T>(value + 1), change(true);
@@ -352,5 +361,48 @@ class ChangeOne {
   bool changed_ = false;
   std::string key_;
 };
+
+// Calls use(other) for each program that differs from `program` in one leaf; more than a thousand for every_field().
+template <class Use>
+void each_change(const SpatialProgram& program, Use&& use) {
+  std::size_t changes = 0;
+  for (std::size_t leaf = 0;; ++leaf) {
+    SpatialProgram other = program;
+    ChangeOne change(leaf);
+    change.visit(other);
+    if (change.beyond()) break;
+    if (!change.changed()) continue;
+    ++changes;
+    CAPTURE(leaf);
+    CAPTURE(change.key());
+    use(other);
+  }
+  CHECK(changes > 1000);
+}
+
+// Whether holds(program) asserts nothing false of 300 programs made at random, the same every time.
+template <class Holds>
+bool of_any_program(Holds&& holds) {
+  setenv("RC_PARAMS", "seed=20240607 max_success=300", 1);
+  return rc::check([&] { holds(random_program(*rc::gen::arbitrary<std::uint64_t>())); });
+}
+
+// Calls use(bytes, code) for the inputs of the errors folder that end in `extension`; gives how many there are. The
+// code is what the name starts with: what the input is to be refused with.
+template <class Use>
+std::size_t each_refused_file(const std::string& extension, Use&& use) {
+  std::size_t inputs = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(RDUSIM_SOURCE_DIR) + "/tests/errors/files")) {
+    if (entry.path().extension() != extension) continue;
+    ++inputs;
+    const std::string name = entry.path().filename().string();
+    CAPTURE(name);
+    const auto bytes = read_file(entry.path().string(), 1U << 20U);
+    REQUIRE(bytes.ok());
+    use(*bytes, static_cast<Code>(std::stoi(name.substr(3, 4))));
+  }
+  return inputs;
+}
 
 }  // namespace rdusim::made
