@@ -16,12 +16,6 @@ constexpr std::array code_list = {
 #undef RDU_CODE
 };
 
-// What moves the cursor, changes colours, or reorders what is read must not come from a file into a terminal.
-bool is_hostile(std::uint32_t c) {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) ||
-         c == 0x200E || c == 0x200F || c == 0x2028 || c == 0x2029;
-}
-
 std::string escaped(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -31,4 +31,20 @@ constexpr std::optional<CodePoint> first_code_point(std::string_view text) {
   return CodePoint{value, length};
 }
 
+// What moves the cursor, changes colours, or reorders what is read: it must not come from a file into a terminal.
+constexpr bool is_hostile(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) ||
+         c == 0x200E || c == 0x200F || c == 0x2028 || c == 0x2029;
+}
+
+// UTF-8 without a hostile character: what a name may be made of.
+constexpr bool is_plain(std::string_view text) {
+  while (!text.empty()) {
+    const auto point = first_code_point(text);
+    if (!point || is_hostile(point->value)) return false;
+    text.remove_prefix(point->length);
+  }
+  return true;
+}
+
 }  // namespace rdusim
