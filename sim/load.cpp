@@ -14,16 +14,14 @@ std::string folder_of(const std::string& path) {
   return path == "-" ? std::string() : std::filesystem::path(path).parent_path().string();
 }
 
-Result<LoadedProgram> open_program(const std::string& path) {
-  const std::string where = path == "-" ? "standard input" : path;
-  auto bytes = read_file(path, program_bytes_limit);
-  if (!bytes) return bytes.diagnostics();
-  auto program = decode(*bytes, where);
+namespace {
+
+Result<LoadedProgram> program_of(const std::string& bytes, const std::string& where) {
+  auto program = decode(bytes, where);
   if (!program) return program.diagnostics();
   LoadedProgram loaded;
-  loaded.sha256 = sha256(std::string_view(*bytes));
+  loaded.sha256 = sha256(std::string_view(bytes));
   loaded.program = std::move(program).value();
-  loaded.folder = folder_of(path);
   const Header& header = loaded.program.header;
   if (sha256(std::string_view(header.target_text)) != header.target_sha256) {
     Diagnostics d;
@@ -34,6 +32,16 @@ Result<LoadedProgram> open_program(const std::string& path) {
   auto target = read_target(header.target_text, where + ": target");
   if (!target) return target.diagnostics();
   loaded.target = std::move(target).value();
+  return loaded;
+}
+
+}  // namespace
+
+Result<LoadedProgram> open_program(const std::string& path) {
+  auto bytes = read_file(path, program_bytes_limit);
+  if (!bytes) return bytes.diagnostics();
+  auto loaded = program_of(*bytes, path == "-" ? "standard input" : path);
+  if (loaded) loaded->folder = folder_of(path);
   return loaded;
 }
 
@@ -130,6 +138,18 @@ Result<LoadedProgram> move_to(LoadedProgram loaded, const std::string& name, con
 }
 
 }  // namespace
+
+Result<LoadedProgram> carried_program(const std::string& bytes, const std::string& where) {
+  auto loaded = program_of(bytes, where);
+  if (!loaded) return loaded;
+  Diagnostics errors;
+  const Diagnostics found = verify(loaded->program, loaded->target);
+  for (const Diagnostic& d : found.list()) {
+    if (d.severity == Severity::error && !is_obligation(d.code)) errors.add(d);
+  }
+  if (errors.has_errors()) return errors;
+  return loaded;
+}
 
 Result<LoadedProgram> load_program(const std::string& path, const LoadOptions& options) {
   auto opened = open_program(path);

@@ -39,6 +39,10 @@ Result<LoadedProgram> open_program(const std::string& path);
 // placement there, RDU6001 another number of chips, RDU4xxx sharding, RDU3xxx, RDU5010-RDU5012.
 Result<LoadedProgram> load_program(const std::string& path, const LoadOptions& options);
 
+// A program that ran and is carried elsewhere, in an event log: opened and verified. What its run allowed (a refuted
+// obligation) is allowed again. Errors: as open_program(), RDU3xxx.
+Result<LoadedProgram> carried_program(const std::string& bytes, const std::string& where);
+
 // The folder part of a path; empty for a bare name and for "-".
 std::string folder_of(const std::string& path);
 

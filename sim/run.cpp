@@ -15,11 +15,11 @@
 #include "compiler/ir/print.h"
 #include "sim/claims_checker.h"
 #include "sim/coverage_checker.h"
-#include "sim/decisions.h"
 #include "sim/diagnose.h"
 #include "sim/fault_text.h"
 #include "sim/page_checker.h"
 #include "sim/provenance_checker.h"
+#include "sim/trace_outcome.h"
 #include "sim/version.h"
 
 namespace rdusim {
@@ -98,6 +98,9 @@ struct Listeners {
   CollectiveChecker collectives;
   Statistics statistics;
 
+  std::vector<EventSink*> sinks() {
+    return {&handshakes, &tokens, &semaphores, &barriers, &pages, &provenance, &coverage, &collectives, &statistics};
+  }
   void finish(Cycle at) {
     handshakes.finish(at);
     tokens.finish(at);
@@ -385,6 +388,24 @@ std::uint64_t peak_rss() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+Json to_json(const std::vector<TraceRow>& rows) {
+  JsonArray list;
+  for (const TraceRow& row : rows) {
+    const Dropped& d = row.size.dropped;
+    list.push_back(Json()
+                       .set("file", row.file)
+                       .set("format", row.format)
+                       .set("bytes", row.size.bytes)
+                       .set("events", row.size.events)
+                       .set("dropped", Json().set("filter", d.filter).set("window", d.window).set("limit", d.limit)));
+  }
+  return Json(std::move(list));
+}
+
+// Everything that is known of a run that is over. `sources`: null where there are no values to compare.
+Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& options, Listeners& l, const RunEnd& end,
+                           const std::vector<OperandSource>* sources, RunResult result);
+
 }  // namespace
 
 Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& options) {
@@ -429,9 +450,13 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
 
   std::atomic<bool> own_stop{false};
   std::atomic<bool>& stop = options.stop != nullptr ? *options.stop : own_stop;
+  auto traces = RunTraces::open(loaded, options.trace, run_to_text(options, loaded.sha256));
+  if (!traces) return traces.diagnostics();
   Listeners l(loaded, options, stop);
-  EventSink* const sinks[] = {&l.handshakes, &l.tokens,   &l.semaphores,  &l.barriers,  &l.pages,
-                              &l.provenance, &l.coverage, &l.collectives, &l.statistics};
+  const std::vector<EventSink*> traced = traces->sinks();
+  FanOut tracing(traced);
+  std::vector<EventSink*> sinks = l.sinks();
+  if (!traced.empty()) sinks.push_back(&tracing);
   FanOut fan_out(sinks);
 
   MachineOptions machine_options;
@@ -442,13 +467,38 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   machine_options.stop = &stop;
   Machine machine(p, loaded.target, machine_options, result.images, fan_out);
   l.provenance.use(machine.provenance());
+  traces->use(machine.provenance());
 
   Watchdog watchdog(options.max_seconds, stop);
-  Report& r = result.report;
   const auto machine_began = std::chrono::steady_clock::now();
-  const MachineOutcome outcome = machine.run();
-  r.machine_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
+  RunEnd end{machine.run(), false};
+  result.report.machine_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
   watchdog.finish();
+  end.out_of_time = watchdog.expired();
+
+  auto written = traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, {}, outcome_to_text(end)});
+  auto concluded = conclude(loaded, options, l, end, &*sources, std::move(result));
+  if (!concluded) return concluded;
+  if (!written) {
+    concluded->diagnostics.append(written.diagnostics());
+    if (concluded->status == ExitStatus::done) concluded->status = ExitStatus::request_fault;
+  } else if (!written->empty()) {
+    concluded->report.traces = to_json(*written);
+  }
+  concluded->report.peak_rss_bytes = peak_rss();
+  concluded->report.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return concluded;
+}
+
+namespace {
+
+Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& options, Listeners& l, const RunEnd& end,
+                           const std::vector<OperandSource>* sources, RunResult result) {
+  const SpatialProgram& p = loaded.program;
+  const MachineOutcome& outcome = end.outcome;
+  Report& r = result.report;
+  const bool compare = sources != nullptr && options.values && options.check != CheckLevel::none;
   const bool finished = outcome.end == MachineOutcome::End::finished;
 
   if (finished && !l.violations.stopped()) l.finish(outcome.cycles);
@@ -462,10 +512,8 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   r.program = p.header.name;
   r.program_sha256 = loaded.sha256;
   r.target = loaded.target.name;
-  r.target_sha256 = loaded.target.sha256;
   r.chips = p.header.plan.chips;
   r.options = options.reported;
-  r.decisions = decisions_of(p);
   r.values = options.values;
   r.cycles = outcome.cycles;
   const Costs costs = rdusim::estimate(p, loaded.target);
@@ -490,7 +538,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
                              "the run reached the limit of {} cycles", options.max_cycles.value_or(0));
   } else if (outcome.end == MachineOutcome::End::stopped) {
     r.verdict = Verdict::limit;
-    if (watchdog.expired()) {
+    if (end.out_of_time) {
       result.status = ExitStatus::limit;
       result.diagnostics.error(Code::RDU7028, fmt::format("cycle {}", outcome.cycles),
                                "the run reached the limit of {} seconds", options.max_seconds.value_or(0));
@@ -500,7 +548,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   }
 
   std::optional<Comparison> comparison;
-  if (finished && options.values) {
+  if (finished && options.values && sources != nullptr) {
     OperandBytes whole;
     if (compare && p.operators) {
       auto filled = fill_whole(*sources);
@@ -517,7 +565,9 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
     }
     r.outputs = comparison->outputs;
   } else {
-    for (const OperandSource& s : *sources) {
+    auto known = operand_sources(p, loaded.folder, {});
+    if (!known) return known.diagnostics();
+    for (const OperandSource& s : *known) {
       if (s.operand.role != TensorRole::output) continue;
       r.outputs.push_back(
           {s.operand.id, s.operand.name, s.operand.shape, s.operand.dtype, "", CheckLevel::none, std::nullopt});
@@ -532,9 +582,50 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   add_macs(loaded, l, r);
   if (finished) r.bound_by = bound_by(costs);
   r.events = outcome.activations;
-  r.peak_rss_bytes = peak_rss();
-  r.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return result;
+}
+
+}  // namespace
+
+Result<RunResult> replay_run(EventLogReader& log, const RunOptions& options) {
+  const auto began = std::chrono::steady_clock::now();
+  const auto unfit = [](const std::string& why) {
+    Diagnostics d;
+    d.error(Code::RDU8015, "event log", "{}", why);
+    return d;
+  };
+  auto carried = log.program();
+  if (!carried) return carried.diagnostics();
+  auto loaded = carried_program(*carried, "event log");
+  if (!loaded) return loaded.diagnostics();
+  auto run = run_from_text(log.head().run);
+  Roster roster = roster_of(loaded->program, loaded->target, log.roster().program_sha256);
+  if (!run || !roster.same_as(log.roster())) return unfit("its program is not the one that it lists the units of");
+  loaded->sha256 = run->program_sha256;
+  run->options.stop = options.stop;
+  run->options.reached = options.reached;
+
+  std::atomic<bool> own_stop{false};
+  Listeners l(*loaded, run->options, own_stop);
+  const std::vector<EventSink*> sinks = l.sinks();
+  FanOut fan_out(sinks);
+  l.provenance.use(log.provenance());
+  const auto read = log.read(fan_out);
+  if (!read) return read.diagnostics();
+  if (!read->end) {
+    Diagnostics d = read->notes;
+    d.error(Code::RDU8015, "event log", "it does not say how the run ended");
+    return d;
+  }
+  if (read->dropped.total() != 0)
+    return unfit(fmt::format("{} events were left out of it", with_commas(read->dropped.total())));
+  const auto end = outcome_from_text(read->end->outcome, loaded->program);
+  if (!end) return unfit("how the run ended is malformed");
+  auto concluded = conclude(*loaded, run->options, l, *end, nullptr, RunResult());
+  if (!concluded) return concluded;
+  concluded->report.peak_rss_bytes = peak_rss();
+  concluded->report.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return concluded;
 }
 
 }  // namespace rdusim

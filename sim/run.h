@@ -13,6 +13,7 @@
 #include "sim/exit_status.h"
 #include "sim/load.h"
 #include "sim/report.h"
+#include "sim/run_traces.h"
 
 namespace rdusim {
 
@@ -24,8 +25,9 @@ struct RunOptions {
   std::vector<Assignment> set;      // operands from files
   std::optional<Cycle> max_cycles;
   std::optional<double> max_seconds;
-  std::optional<Bytes> max_memory;        // absent: what this computer has
-  std::uint64_t shuffle_seed = 0;         // equal-time events in a random order (a test)
+  std::optional<Bytes> max_memory;  // absent: what this computer has
+  std::uint64_t shuffle_seed = 0;   // equal-time events in a random order (a test)
+  TraceOptions trace;
   JsonObject reported;                    // for the report's `options`
   std::atomic<bool>* stop = nullptr;      // raised from outside (Ctrl-C); may be null
   std::atomic<Cycle>* reached = nullptr;  // follows the cycle; may be null
@@ -41,5 +43,17 @@ struct RunResult {
 
 // Errors (nothing ran): RDU6002, RDU6003, RDU6004, RDU6007, RDU1001, RDU1017-RDU1020, RDU1025, RDU4105.
 Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& options);
+
+// How the machine ended, and why where somebody stopped it.
+struct RunEnd {
+  MachineOutcome outcome;
+  bool out_of_time = false;  // by max_seconds
+};
+
+// The same judgement from an event log instead of the machine: every checker, the diagnosis and the report. A log
+// carries no values, so outputs are not compared. Of `options` only `stop` and `reached` matter, the rest is in the
+// log; `log` has read nothing yet. Errors: RDU8012, RDU8013, RDU8015 not every event is there, or not how the run
+// ended; RDU5001-RDU5005, RDU2002-RDU2008, RDU3xxx of the program that it carries.
+Result<RunResult> replay_run(class EventLogReader& log, const RunOptions& options);
 
 }  // namespace rdusim

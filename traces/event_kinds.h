@@ -34,8 +34,8 @@ std::string_view name_of(EventKind kind);
 // "partial".
 std::string_view group_of(EventKind kind);
 
-// Whom an event is about, as a dense number among its like: a section, stage instance, buffer instance, channel, sender,
-// member of a barrier, link or memory channel.
+// Whom an event is about, as a dense number among its like: a section, stage instance, buffer instance, channel,
+// sender, member of a barrier, link or memory channel.
 enum class Subject : std::uint8_t { section, stage, buffer, channel, sender, member, link, memory };
 
 template <class E>
@@ -122,9 +122,7 @@ void set_subject(E& e, std::uint32_t n, const Roster& r) {
 
 // f(field) for every field but the time and whom it is about, those that change most first.
 template <class F>
-constexpr void each_field(auto& t, F&& f)
-  requires std::is_same_v<std::remove_cvref_t<decltype(t)>, PageTag>
-{
+constexpr void each_field(auto& t, F&& f) requires std::is_same_v<std::remove_cvref_t<decltype(t)>, PageTag> {
   f(t.col);
   f(t.row);
   f(t.provenance);
@@ -137,9 +135,7 @@ constexpr void each_field(auto& t, F&& f)
 }
 
 template <class F>
-constexpr void each_field(auto& e, F&& f)
-  requires(!std::is_same_v<std::remove_cvref_t<decltype(e)>, PageTag>)
-{
+constexpr void each_field(auto& e, F&& f) requires(!std::is_same_v<std::remove_cvref_t<decltype(e)>, PageTag>) {
   using E = std::remove_cvref_t<decltype(e)>;
   if constexpr (requires { e.firing; }) f(e.firing);
   if constexpr (requires { e.page; }) f(e.page);

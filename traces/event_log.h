@@ -1,5 +1,5 @@
-// The event log: every event of a run, compact, streamed to a file while the run goes on, and read back in the same order.
-// The page event-log.md beside this describes the format. One writer, one reader.
+// The event log: every event of a run, compact, streamed to a file while the run goes on, and read back in the same
+// order. The page event-log.md beside this describes the format. One writer, one reader.
 #pragma once
 
 #include <array>
@@ -20,18 +20,18 @@ inline constexpr std::uint32_t event_log_version = 1;
 
 // What stands in front of the events.
 struct LogHead {
-  std::string rdusim;   // version that wrote it
-  std::string run;      // JSON: what was asked of the run, for a replay
-  std::string filter;   // what was asked to be kept, as text; empty: everything
-  std::string program;  // prog.bin, of what ran; the file has it in blocks of its own
+  std::string rdusim;  // version that wrote it
+  std::string run;     // JSON: what was asked of the run, for a replay
+  std::string filter;  // what was asked to be kept, as text; empty: everything
 };
 
 class EventLogWriter final : public TraceWriter {
  public:
-  // `roster` is indexed and outlives this. `limit`: of the file's bytes; what comes after it is counted and dropped.
-  // Errors: RDU5008.
+  // `roster` is indexed and outlives this. `program`: prog.bin of what runs. `limit`: of the file's bytes; what comes
+  // after it is counted and dropped. Errors: RDU5008.
   static Result<std::unique_ptr<EventLogWriter>> create(const std::string& path, const Roster& roster,
-                                                        const LogHead& head, std::optional<Bytes> limit);
+                                                        const LogHead& head, std::string_view program,
+                                                        std::optional<Bytes> limit);
 
   void use(const ProvenanceTable& table) override { table_ = &table; }
 #define RDU_DECLARE(Event) void on(const Event& e) override;
@@ -52,11 +52,11 @@ class EventLogWriter final : public TraceWriter {
   const ProvenanceTable* table_ = nullptr;
   EventModel model_;
   std::vector<std::uint8_t> block_;
-  std::uint8_t* at_ = nullptr;   // end of what the block holds
-  std::uint32_t records_ = 0;    // events in it
-  Cycle last_ = 0;               // of the event before
+  std::uint8_t* at_ = nullptr;  // end of what the block holds
+  std::uint32_t records_ = 0;   // events in it
+  Cycle last_ = 0;              // of the event before
   std::uint64_t since_restart_ = 0;
-  bool restart_ = true;  // the next block begins anew
+  bool restart_ = true;                                         // the next block begins anew
   std::vector<std::pair<std::uint32_t, std::uint32_t>> local_;  // by provenance id: restart and number there
   std::uint32_t restarts_ = 0, locals_ = 0;
   struct Entry {
@@ -73,7 +73,7 @@ class EventLogWriter final : public TraceWriter {
 
 // What stands behind the events, and what was met on the way.
 struct LogEnd {
-  std::optional<TraceEnd> end;  // absent: the log was cut
+  std::optional<TraceEnd> end;                      // absent: the log was cut
   std::array<std::uint64_t, event_kinds> counts{};  // as the log says it has them
   Dropped dropped;
   std::uint64_t events = 0;  // handed on
@@ -96,6 +96,9 @@ class EventLogReader {
   std::uint32_t version() const { return event_log_version; }
   // Of the ids in events that were handed on; grows as they are.
   const ProvenanceTable& provenance() const { return *provenance_; }
+
+  // The program that ran (prog.bin). Before read(). Errors: RDU8012, RDU8013.
+  Result<std::string> program();
 
   // Hands every event of the window to `sink`, in order. Once. Errors: RDU8012, RDU8013 (what came before was handed
   // on); a log that was cut is read up to the cut and no error.
@@ -127,7 +130,8 @@ class EventLogReader {
   std::vector<ProvenanceId> locals_;  // by number in the file since the last restart
   std::uint64_t contributions_ = 0;   // defined so far
   Cycle last_ = 0;
-  bool started_ = false;  // a block of events was read
+  bool started_ = false;          // a block of events was read
+  std::optional<Block> pending_;  // read ahead
 };
 
 }  // namespace rdusim

@@ -13,10 +13,10 @@ inline constexpr std::string_view tail_magic = "RDUINDEX";
 
 inline constexpr std::uint32_t head = 1, program = 2, events = 3, end = 4, index = 5;
 
-inline constexpr std::size_t header_bytes = 20;  // type, payload bytes, records: 4 each; checksum: 8
-inline constexpr std::size_t tail_bytes = 16;    // offset of the index: 8; tail_magic
-inline constexpr std::size_t part_bytes = std::size_t{1} << 20;     // of a program
-inline constexpr std::size_t events_bytes = std::size_t{1} << 16;   // after which a block of events is closed
+inline constexpr std::size_t header_bytes = 20;                    // type, payload bytes, records: 4 each; checksum: 8
+inline constexpr std::size_t tail_bytes = 16;                      // offset of the index: 8; tail_magic
+inline constexpr std::size_t part_bytes = std::size_t{1} << 20;    // of a program
+inline constexpr std::size_t events_bytes = std::size_t{1} << 16;  // after which a block of events is closed
 inline constexpr std::uint64_t restart_bytes = std::uint64_t{1} << 24;  // after which one begins anew
 inline constexpr std::uint64_t longest_payload = std::uint64_t{1} << 30;
 inline constexpr std::uint8_t begins_anew = 1;  // flag of a block of events

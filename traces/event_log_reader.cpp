@@ -219,9 +219,9 @@ bool EventLogReader::take_events(const Block& b, EventSink& sink, const LogWindo
       case define_provenance:
         if (!define(in)) return false;
         continue;
-#define RDU_TAKE(Event)                                        \
-  case static_cast<std::uint8_t>(EventKind::Event):            \
-    good = take<Event>(in, head, sink, window, end);           \
+#define RDU_TAKE(Event)                              \
+  case static_cast<std::uint8_t>(EventKind::Event):  \
+    good = take<Event>(in, head, sink, window, end); \
     break;
         RDU_EVENTS(RDU_TAKE)
 #undef RDU_TAKE
@@ -234,8 +234,8 @@ bool EventLogReader::take_events(const Block& b, EventSink& sink, const LogWindo
   return b.cut || records == b.records;
 }
 
-// Offset of the last block before `cycle` that begins anew; `first`, that of the first block of events, where there is no
-// index. Moves the file.
+// Offset of the last block before `cycle` that begins anew; `first`, that of the first block of events, where there is
+// no index. Moves the file.
 std::uint64_t EventLogReader::restart_before(Cycle cycle, std::uint64_t first) {
   const auto size = file_.size();
   char tail[log_block::tail_bytes];
@@ -262,16 +262,32 @@ std::uint64_t EventLogReader::restart_before(Cycle cycle, std::uint64_t first) {
   return found >= first && found < index_at ? found : first;
 }
 
+Result<std::string> EventLogReader::program() {
+  constexpr std::size_t most = std::size_t{1} << 31;
+  std::string bytes;
+  for (;;) {
+    auto block = next();
+    if (!block) return block.diagnostics();
+    if (!*block || (*block)->type != log_block::program || (*block)->cut) {
+      pending_ = std::move(block).value();
+      return bytes;
+    }
+    if (bytes.size() + (*block)->payload.size() > most) return malformed("its program has more than 2 GiB");
+    bytes += (*block)->payload;
+  }
+}
+
 Result<LogEnd> EventLogReader::read(EventSink& sink, const LogWindow& window) {
   LogEnd end;
   const auto cut = [&](std::uint64_t offset) {
-    Diagnostic& d = end.notes.warning(Code::RDU8014, name_, "the log is cut in its block at byte {}: {} events were read, up to cycle {}",
+    Diagnostic& d = end.notes.warning(Code::RDU8014, name_,
+                                      "the log is cut in its block at byte {}: {} events were read, up to cycle {}",
                                       offset, end.events, end.last);
     d.suggest("what was read up to the cut stands; trace the run again for the rest");
   };
   bool first = true;
   for (;;) {
-    auto block = next();
+    auto block = pending_ ? Result<std::optional<Block>>(std::exchange(pending_, std::nullopt)) : next();
     if (!block) return block.diagnostics();
     if (!*block) {
       cut(file_.position());
@@ -282,10 +298,7 @@ Result<LogEnd> EventLogReader::read(EventSink& sink, const LogWindow& window) {
       cut(b.offset);
       return end;
     }
-    if (b.type == log_block::program && !started_) {
-      head_.program += b.payload;
-      continue;
-    }
+    if (b.type == log_block::program && !started_) continue;
     if (b.type == log_block::events) {
       if (first && window.from > 0 && file_.size()) {
         const std::uint64_t here = file_.position();

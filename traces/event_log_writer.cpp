@@ -21,7 +21,8 @@ EventLogWriter::EventLogWriter(FileWriter file, const Roster& roster, std::optio
       limit_(limit) {}
 
 Result<std::unique_ptr<EventLogWriter>> EventLogWriter::create(const std::string& path, const Roster& roster,
-                                                               const LogHead& head, std::optional<Bytes> limit) {
+                                                               const LogHead& head, std::string_view program,
+                                                               std::optional<Bytes> limit) {
   auto file = FileWriter::create(path);
   if (!file) return file.diagnostics();
   std::unique_ptr<EventLogWriter> w(new EventLogWriter(std::move(file).value(), roster, limit));
@@ -34,10 +35,9 @@ Result<std::unique_ptr<EventLogWriter>> EventLogWriter::create(const std::string
   put_text(payload, head.filter);
   put_text(payload, encode(roster));
   w->write_block(log_block::head, 0, payload);
-  std::string_view rest = head.program;
-  while (!rest.empty()) {
-    w->write_block(log_block::program, 0, rest.substr(0, log_block::part_bytes));
-    rest.remove_prefix(std::min(rest.size(), log_block::part_bytes));
+  while (!program.empty()) {
+    w->write_block(log_block::program, 0, program.substr(0, log_block::part_bytes));
+    program.remove_prefix(std::min(program.size(), log_block::part_bytes));
   }
   return w;
 }
@@ -184,9 +184,9 @@ void EventLogWriter::put(const E& e) {
   if (at_ >= block_.data() + log_block::events_bytes) flush();
 }
 
-#define RDU_DEFINE(Event)                     \
+#define RDU_DEFINE(Event)                   \
   void EventLogWriter::on(const Event& e) { \
-    put(e);                                   \
+    put(e);                                 \
   }
 RDU_EVENTS(RDU_DEFINE)
 #undef RDU_DEFINE

@@ -1,5 +1,5 @@
-// How the event log foretells an event from the one before of its kind and subject: every field is expected to go on as it
-// went (last value plus last difference), and only what does not is written. Writer and reader keep the same model.
+// How the event log foretells an event from the one before of its kind and subject: every field is expected to go on as
+// it went (last value plus last difference), and only what does not is written. Writer and reader keep the same model.
 //
 // Bounded: subjects share one of most_contexts places a kind, whatever a file says. A model is forgotten in one step.
 #pragma once
@@ -37,7 +37,8 @@ class EventModel {
     auto& list = std::get<List<E>>(lists_).contexts;
     const std::uint32_t at = subject % most_contexts;
     if (at >= list.size())
-      list.resize(std::min<std::size_t>(most_contexts, std::max<std::size_t>(at + 1, subjects(roster_, subject_of<E>()))));
+      list.resize(
+          std::min<std::size_t>(most_contexts, std::max<std::size_t>(at + 1, subjects(roster_, subject_of<E>()))));
     auto& c = list[at];
     if (c.epoch != epoch_) c = {epoch_, {}, {}};
     return c;
@@ -69,7 +70,8 @@ class EventModel {
 inline constexpr std::uint8_t head_kind = 0x1F;          // EventKind, or define_provenance
 inline constexpr std::uint8_t head_same_time = 0x20;     // else: cycles since the event before, varint
 inline constexpr std::uint8_t head_next_subject = 0x40;  // else: difference to the expected subject, zigzag varint
-inline constexpr std::uint8_t head_as_expected = 0x80;   // else: which fields are not, a varint of bits, then their differences
+inline constexpr std::uint8_t head_as_expected =
+    0x80;  // else: which fields are not, a varint of bits, then their differences
 inline constexpr std::uint8_t define_provenance = 31;
 
 static_assert(event_kinds < define_provenance);

@@ -1,8 +1,8 @@
 // Who appears in a trace: names, places and connections of the program's parts, without the program.
 //
-// Made of a program once; carried by the event log, so that a log can be read and converted without anything else. Ids in
-// events are those of the program; the lists here are in their order. Instances, channels and the like are numbered densely, so
-// that whoever listens keeps flat arrays.
+// Made of a program once; carried by the event log, so that a log can be read and converted without anything else. Ids
+// in events are those of the program; the lists here are in their order. Instances, channels and the like are numbered
+// densely, so that whoever listens keeps flat arrays.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct RosterStage {
   std::string kind;  // "load", "store", "matmul", "generic", "receive", "collective"
   std::uint32_t group = 0;
   StageRole role = StageRole::compute;
-  std::uint32_t engine = 0;    // context of the PCU, or movement engine
+  std::uint32_t engine = 0;  // context of the PCU, or movement engine
   std::uint32_t section = 0;
-  std::uint64_t firings = 0;   // of every instance, over all trips of its section
+  std::uint64_t firings = 0;                   // of every instance, over all trips of its section
   std::vector<std::uint32_t> inputs, outputs;  // buffers
   friend bool operator==(const RosterStage&, const RosterStage&) = default;
 };
@@ -32,9 +32,9 @@ struct RosterStage {
 struct RosterBuffer {
   std::string name;
   std::uint32_t group = 0;
-  std::uint64_t depth = 0;       // pages
-  std::uint64_t initial = 0;     // pages that are there at the start
-  std::uint64_t page_bytes = 0;  // most of a page
+  std::uint64_t depth = 0;                // pages
+  std::uint64_t initial = 0;              // pages that are there at the start
+  std::uint64_t page_bytes = 0;           // most of a page
   std::optional<std::uint32_t> producer;  // stage
   // In the order that PagePopped counts: local stages, then crossing edges by id.
   std::vector<std::uint32_t> stages, crossings;
@@ -45,8 +45,8 @@ struct RosterBuffer {
 
 struct RosterEdge {
   Handshake handshake = Handshake::fifo;
-  std::uint32_t from = 0;    // stage
-  std::uint32_t buffer = 0;  // at the sender
+  std::uint32_t from = 0;         // stage
+  std::uint32_t buffer = 0;       // at the sender
   std::vector<std::uint32_t> to;  // stages
   // Crossing: receiving instances of each sending instance, rising; the same for every `to`.
   std::vector<std::vector<std::uint32_t>> targets;
@@ -79,8 +79,8 @@ class Roster {
   std::vector<RosterEdge> edges;
   std::vector<RosterLink> links;
   std::vector<RosterTensor> tensors;
-  std::vector<std::string> operands;  // names
-  std::vector<std::string> sections;  // names
+  std::vector<std::string> operands;             // names
+  std::vector<std::string> sections;             // names
   std::uint32_t memory_channels[3] = {0, 0, 0};  // by memory space
 
   // ---- numbering; valid after index()

@@ -60,8 +60,11 @@ class RosterReader {
     for (std::uint32_t& n : r.memory_channels) n = u32();
     each([&] {
       std::vector<Site> sites;
-      each([&] { sites.push_back({ChipId{in_.below(r.chips)}, {static_cast<std::uint32_t>(in_.below(r.width)),
-                                                              static_cast<std::uint32_t>(in_.below(r.height))}}); });
+      each([&] {
+        sites.push_back(
+            {ChipId{in_.below(r.chips)},
+             {static_cast<std::uint32_t>(in_.below(r.width)), static_cast<std::uint32_t>(in_.below(r.height))}});
+      });
       r.groups.push_back(std::move(sites));
     });
     each([&] { r.sections.push_back(text()); });

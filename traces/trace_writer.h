@@ -22,7 +22,7 @@ struct Dropped {
 
 // How a run ended.
 struct TraceEnd {
-  std::string reason;   // "finished", "quiescent", "stopped", "max-cycles"
+  std::string reason;  // "finished", "quiescent", "stopped", "max-cycles"
   Cycle cycles = 0;
   Dropped dropped;      // before events came to the writer
   std::string outcome;  // JSON, for a replay

@@ -112,8 +112,8 @@ class WireReader {
   bool failed_ = false;
 };
 
-// A checksum that finds damage, not malice: FNV-1a over words of eight bytes, the last one filled up with zeros, and the
-// length; folded.
+// A checksum that finds damage, not malice: FNV-1a over words of eight bytes, the last one filled up with zeros, and
+// the length; folded.
 std::uint64_t checksum(std::string_view bytes);
 
 }  // namespace rdusim

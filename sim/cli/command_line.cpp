@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <tuple>
 
 #include "compiler/support/file.h"
 #include "compiler/support/units.h"
@@ -53,6 +54,14 @@ Diagnostics not_yet(const std::string& what, const std::string& help) {
   return d;
 }
 
+// Read here: CLI11 takes what is beyond 2^64 for 2^64 - 1.
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  std::uint64_t n = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return n;
+}
+
 // "name=file".
 std::optional<Assignment> assignment(const std::string& text) {
   const auto at = text.find('=');
@@ -67,7 +76,8 @@ struct Raw {
   std::string shard, collective = "auto", phase, dtype;
   std::uint64_t batch = 0, context = 0, layers = 0;
   RunRequest run;
-  std::string check = "exact", network = "fast", vcd, trace, max_memory, max_seconds, max_cycles;
+  std::string check = "exact", network = "fast", vcd, trace_from, trace_to, trace_limit, max_memory, max_seconds,
+              max_cycles;
   std::vector<std::string> set, save;
   std::uint32_t processes = 1;
   std::uint64_t jitter = 0;
@@ -78,36 +88,12 @@ struct Raw {
   TargetsRequest targets;
   ExplainRequest explain;
   bool list = false;
-  CompareRequest compare;
 };
 
 struct Commands {
   CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
-           *targets = nullptr, *explain = nullptr, *compare = nullptr;
+           *targets = nullptr, *explain = nullptr;
 };
-
-// A command whose words stand as data.
-CLI::App* add(CLI::App& app, const CommandWords& words) {
-  CLI::App* command = app.add_subcommand(words.name, words.summary);
-  for (const OptionWords& o : words.options) {
-    const auto option = [&](auto* to) {
-      if constexpr (std::is_same_v<decltype(to), bool*>)
-        return command->add_flag(o.names, *to, o.help);
-      else
-        return command->add_option(o.names, *to, o.help);
-    };
-    CLI::Option* made = std::visit(option, o.to);
-    if (o.required) made->required();
-    if (std::holds_alternative<std::vector<std::string>*>(o.to) && o.names.starts_with("-")) made->allow_extra_args(false);
-  }
-  for (const CommandWords& w : words.commands) {
-    CLI::App* below = add(*command, w);
-    if (words.chosen != nullptr) below->callback([to = words.chosen, name = w.name] { *to = name; });
-  }
-  if (!words.commands.empty()) command->require_subcommand(1);
-  command->footer("Example:\n  " + words.example);
-  return command;
-}
 
 Commands describe(CLI::App& app, Raw& raw) {
   app.description(
@@ -169,8 +155,19 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.run->add_option("--max-memory", raw.max_memory, "refuses what needs more: 8GB, 512MiB");
   c.run->add_option("--network", raw.network, "fast, or flit (later version)")->capture_default_str();
   c.run->add_option("--processes", raw.processes, "1; more in a later version")->capture_default_str();
-  c.run->add_option("--vcd", raw.vcd, "later version");
-  c.run->add_option("--trace", raw.trace, "later version");
+  c.run
+      ->add_option("--trace", raw.run.trace.files,
+                   "writes what happens: .rdulog for `rdusim trace`, .pftrace for ui.perfetto.dev, .json (Chrome), "
+                   ".vcd (repeatable)")
+      ->allow_extra_args(false);
+  c.run->add_option("--vcd", raw.vcd, "writes signals, for GTKWave and Surfer");
+  c.run
+      ->add_option("--trace-filter", raw.run.trace.filters,
+                   "KEY=VALUE[,VALUE...]: chip=0..3, site=4:7, stage=down.fold*, kind=firing (repeatable)")
+      ->allow_extra_args(false);
+  c.run->add_option("--trace-from", raw.trace_from, "cycle at which traces begin");
+  c.run->add_option("--trace-to", raw.trace_to, "last cycle of traces");
+  c.run->add_option("--trace-limit", raw.trace_limit, "bytes of each trace: 100MB; the rest is counted");
   auto* jitter = c.run->add_option("--jitter", raw.jitter, "later version");
   jitter->default_str("");
   c.run->add_flag("--no-reuse", raw.no_reuse, "runs everything (this version always does)");
@@ -205,8 +202,6 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.explain->add_flag("--list", raw.list, "all of them");
   c.explain->add_flag("--json", raw.explain.json, "as JSON");
   c.explain->footer("Example:\n  rdusim explain RDU4102");
-
-  c.compare = add(app, words(raw.compare));
   return c;
 }
 
@@ -265,8 +260,10 @@ Result<Request> run_request(Raw& raw, bool jitter) {
   RunRequest& r = raw.run;
   if (raw.network == "flit") return not_yet("--network flit", "use --network fast");
   if (raw.network != "fast") return usage(fmt::format("--network: '{}' is not one of fast, flit", raw.network));
-  if (!raw.vcd.empty()) return not_yet("--vcd", "");
-  if (!raw.trace.empty()) return not_yet("--trace", "");
+  if (!raw.vcd.empty()) {
+    if (std::filesystem::path(raw.vcd).extension() != ".vcd") return usage("--vcd: its file ends in .vcd");
+    r.trace.files.push_back(raw.vcd);
+  }
   if (jitter) return not_yet("--jitter", "");
   if (raw.processes == 0) return usage("--processes: at least one process is needed");
   if (raw.processes > 1) return not_yet("--processes above 1", "leave it out");
@@ -289,14 +286,8 @@ Result<Request> run_request(Raw& raw, bool jitter) {
   }
   if (r.timing_only && !r.save.empty()) return usage("--save needs values, and --timing-only has none");
   if (!raw.max_cycles.empty()) {
-    // Read here: CLI11 takes what is beyond 2^64 for 2^64 - 1.
-    Cycle cycles = 0;
-    const char* end = raw.max_cycles.data() + raw.max_cycles.size();
-    const auto read = std::from_chars(raw.max_cycles.data(), end, cycles);
-    if (read.ec != std::errc() || read.ptr != end) {
-      return usage(fmt::format("--max-cycles: '{}' is not a number of cycles", raw.max_cycles));
-    }
-    r.max_cycles = cycles;
+    r.max_cycles = parse_count(raw.max_cycles);
+    if (!r.max_cycles) return usage(fmt::format("--max-cycles: '{}' is not a number of cycles", raw.max_cycles));
   }
   if (!raw.max_seconds.empty()) {
     const auto seconds = parse_decimal(raw.max_seconds);
@@ -307,6 +298,17 @@ Result<Request> run_request(Raw& raw, bool jitter) {
     r.max_memory = parse_size(raw.max_memory);
     if (!r.max_memory)
       return usage(fmt::format("--max-memory: '{}' is not a size such as 8GB or 512MiB", raw.max_memory));
+  }
+  for (const auto& [name, text, to] : {std::tuple{"--trace-from", &raw.trace_from, &r.trace.from},
+                                       std::tuple{"--trace-to", &raw.trace_to, &r.trace.to}}) {
+    if (text->empty()) continue;
+    *to = parse_count(*text);
+    if (!*to) return usage(fmt::format("{}: '{}' is not a cycle", name, *text));
+  }
+  if (!raw.trace_limit.empty()) {
+    r.trace.limit = parse_size(raw.trace_limit);
+    if (!r.trace.limit)
+      return usage(fmt::format("--trace-limit: '{}' is not a size such as 8GB or 512MiB", raw.trace_limit));
   }
   if (r.json && r.report == "-") return usage("--json and --report - both write the report to standard output");
   return Request(std::move(r));
@@ -379,7 +381,6 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
     return Request(raw.show);
   }
   if (commands.targets->parsed()) return Request(raw.targets);
-  if (commands.compare->parsed()) return Request(raw.compare);
   if (raw.explain.code.empty() && !raw.list) return usage("explain: a code is needed, or --list");
   if (raw.list) raw.explain.code.clear();
   return Request(raw.explain);

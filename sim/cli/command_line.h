@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "sim/cli/compare_command.h"
 #include "sim/compare_outputs.h"
 #include "sim/operands.h"
+#include "sim/run_traces.h"
 
 namespace rdusim::cli {
 
@@ -35,6 +35,7 @@ struct RunRequest {
   std::vector<std::string> faults;
   std::vector<Assignment> set, save;
   std::string dot;  // who waits for whom, of a run that is stuck
+  TraceOptions trace;
   std::optional<Cycle> max_cycles;
   std::optional<double> max_seconds;
   std::optional<Bytes> max_memory;
@@ -73,7 +74,7 @@ struct TextRequest {
 };
 
 using Request = std::variant<CompileRequest, RunRequest, AssembleRequest, CheckRequest, ShowRequest, TargetsRequest,
-                             ExplainRequest, CompareRequest, TextRequest>;
+                             ExplainRequest, TextRequest>;
 
 // `arguments` without the program's name. Errors: RDU6005 usage, RDU6006 what this version does not do yet.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);

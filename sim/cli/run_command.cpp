@@ -110,6 +110,7 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
   options.max_seconds = request.max_seconds;
   options.max_memory = request.max_memory;
   options.reported = reported_options(request);
+  options.trace = request.trace;
   options.stop = &stop;
   std::atomic<Cycle> reached{0};
   options.reached = &reached;

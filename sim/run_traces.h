@@ -1,0 +1,51 @@
+// The traces that a run writes while it goes on: opened before it, closed whatever ended it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/events/events.h"
+#include "models/events/provenance.h"
+#include "sim/load.h"
+#include "traces/event_log.h"
+#include "traces/trace_writer.h"
+
+namespace rdusim {
+
+struct TraceOptions {
+  std::vector<std::string> files;    // the extension says the format: .rdulog .pftrace .json .vcd .fst
+  std::vector<std::string> filters;  // --trace-filter
+  std::optional<Cycle> from, to;     // included
+  std::optional<Bytes> limit;        // of each file
+};
+
+// What was written, for the report's `host`.
+struct TraceRow {
+  std::string file;
+  std::string format;
+  TraceSize size;
+};
+
+class RunTraces {
+ public:
+  // `run`: JSON for a replay. Errors: RDU8016, RDU8018, RDU8019, RDU5008, RDU6006 too many units.
+  static Result<RunTraces> open(const LoadedProgram& loaded, const TraceOptions& options, const std::string& run);
+
+  // Who listens; empty where nothing was asked for. They stay valid when this is moved.
+  std::vector<EventSink*> sinks() const;
+  void use(const ProvenanceTable& table);
+  // Errors: RDU5008.
+  Result<std::vector<TraceRow>> finish(const TraceEnd& end);
+
+ private:
+  struct Open {
+    TraceRow row;
+    std::unique_ptr<TraceWriter> writer;
+  };
+  std::unique_ptr<Roster> roster_;
+  std::vector<Open> open_;
+};
+
+}  // namespace rdusim
