@@ -57,6 +57,7 @@ struct Dispatch {
   ExitStatus operator()(const cli::TargetsRequest& r) const { return cli::targets(r); }
   ExitStatus operator()(const cli::ExplainRequest& r) const { return cli::explain(r); }
   ExitStatus operator()(const cli::CompareRequest& r) const { return cli::compare(r); }
+  ExitStatus operator()(const cli::HistoryRequest& r) const { return cli::history(r); }
   ExitStatus operator()(const cli::TextRequest& r) const { return cli::print_result(r.text, ExitStatus::done); }
 };
 
