@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "compiler/support/units.h"
+#include "sim/compare/chip_names.h"
 #include "sim/statistics.h"
 
 namespace rdusim {
@@ -68,20 +69,33 @@ Json to_json(const Report& r) {
   Json j;
   j.set("schema", "rdusim.report/1");
   j.set("rdusim", Json().set("version", r.version));
-  j.set("program",
-        Json().set("name", r.program).set("sha256", r.program_sha256).set("chips", r.chips).set("target", r.target));
+  j.set("program", Json()
+                       .set("name", r.program)
+                       .set("sha256", r.program_sha256)
+                       .set("chips", r.chips)
+                       .set("target", r.target)
+                       .set("target_sha256", r.target_sha256));
   j.set("options", Json(r.options));
   j.set("verdict", rdusim::name_of(r.verdict));
   Json residual;
+  Json split;
   if (r.residual) {
-    for (std::size_t c = 0; c < causes; ++c)
-      residual.set(std::string(rdusim::name_of(static_cast<Cause>(c))), r.residual->of(static_cast<Cause>(c)));
+    Json simulated;
+    Json predicted;
+    for (std::size_t c = 0; c < causes; ++c) {
+      const std::string name(rdusim::name_of(static_cast<Cause>(c)));
+      residual.set(name, r.residual->of(static_cast<Cause>(c)));
+      simulated.set(name, r.residual->simulated[c]);
+      predicted.set(name, r.residual->predicted[c]);
+    }
+    split.set("simulated", std::move(simulated)).set("predicted", std::move(predicted));
   }
   j.set("cycles", Json()
                       .set("simulated", r.cycles)
                       .set("predicted", r.predicted)
                       .set("lower_bound", r.lower_bound)
-                      .set("residual", std::move(residual)));
+                      .set("residual", std::move(residual))
+                      .set("causes", std::move(split)));
   j.set("time", Json().set("clock_ghz", r.clock_ghz).set("simulated_us", r.microseconds));
   j.set("tokens_per_s", Json());
   j.set("macs", Json().set("useful", r.useful_macs).set("padding", r.padding_macs));
@@ -164,6 +178,7 @@ Json to_json(const Report& r) {
               .set("checked", rdusim::name_of(o.checked))
               .set("max_abs_error", or_null(o.max_abs_error));
         }));
+  j.set("decisions", r.decisions);
   const double seconds = r.wall_seconds;
   j.set("host", Json()
                     .set("wall_s", seconds)
@@ -180,14 +195,6 @@ namespace {
 
 std::string percent(double fraction) {
   return fmt::format("{:.1f} %", fraction * 100);
-}
-
-// "down.matmul" of "down.matmul_c3".
-std::string without_chip(const std::string& name) {
-  const auto at = name.rfind("_c");
-  const bool numbered = at != std::string::npos && at + 2 < name.size() &&
-                        name.find_first_not_of("0123456789", at + 2) == std::string::npos;
-  return numbered ? name.substr(0, at) : name;
 }
 
 struct Style {
@@ -256,7 +263,7 @@ std::string summary(const Report& r, bool colour) {
   // Chips do the same on their own slices: of each stage the chip with the most to do.
   std::map<std::string, std::pair<const StageRow*, std::size_t>> by_name;
   for (const StageRow& s : r.stages) {
-    auto& [busiest, chips] = by_name.try_emplace(without_chip(s.name), &s, 0).first->second;
+    auto& [busiest, chips] = by_name.try_emplace(std::string(without_chip(s.name)), &s, 0).first->second;
     ++chips;
     if (s.busy > busiest->busy) busiest = &s;
   }

@@ -83,7 +83,7 @@ struct MemoryRow {
 
 struct Report {
   std::string version;
-  std::string program, program_sha256, target;
+  std::string program, program_sha256, target, target_sha256;
   std::uint32_t chips = 1;
   JsonObject options;
   Verdict verdict = Verdict::pass;
@@ -100,6 +100,7 @@ struct Report {
   std::vector<LinkRow> links;
   std::vector<MemoryRow> memories;
   std::vector<OutputCheck> outputs;
+  Json decisions;  // what the compiler chose: decisions.h
   // For the summary.
   double pcu_utilisation = 0;   // useful multiply-accumulates over what the PCUs in use could do in the run's cycles
   std::uint64_t pcus = 0;       // in use, over all chips

@@ -15,6 +15,7 @@
 #include "compiler/ir/print.h"
 #include "sim/claims_checker.h"
 #include "sim/coverage_checker.h"
+#include "sim/decisions.h"
 #include "sim/diagnose.h"
 #include "sim/fault_text.h"
 #include "sim/page_checker.h"
@@ -512,8 +513,10 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
   r.program = p.header.name;
   r.program_sha256 = loaded.sha256;
   r.target = loaded.target.name;
+  r.target_sha256 = loaded.target.sha256;
   r.chips = p.header.plan.chips;
   r.options = options.reported;
+  r.decisions = decisions_of(p);
   r.values = options.values;
   r.cycles = outcome.cycles;
   const Costs costs = rdusim::estimate(p, loaded.target);

@@ -88,12 +88,37 @@ struct Raw {
   TargetsRequest targets;
   ExplainRequest explain;
   bool list = false;
+  CompareRequest compare;
 };
 
 struct Commands {
   CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
-           *targets = nullptr, *explain = nullptr;
+           *targets = nullptr, *explain = nullptr, *compare = nullptr;
 };
+
+// A command whose words stand as data.
+CLI::App* add(CLI::App& app, const CommandWords& words) {
+  CLI::App* command = app.add_subcommand(words.name, words.summary);
+  for (const OptionWords& o : words.options) {
+    const auto option = [&](auto* to) {
+      if constexpr (std::is_same_v<decltype(to), bool*>)
+        return command->add_flag(o.names, *to, o.help);
+      else
+        return command->add_option(o.names, *to, o.help);
+    };
+    CLI::Option* made = std::visit(option, o.to);
+    if (o.required) made->required();
+    if (std::holds_alternative<std::vector<std::string>*>(o.to) && o.names.starts_with("-"))
+      made->allow_extra_args(false);
+  }
+  for (const CommandWords& w : words.commands) {
+    CLI::App* below = add(*command, w);
+    if (words.chosen != nullptr) below->callback([to = words.chosen, name = w.name] { *to = name; });
+  }
+  if (!words.commands.empty()) command->require_subcommand(1);
+  command->footer("Example:\n  " + words.example);
+  return command;
+}
 
 Commands describe(CLI::App& app, Raw& raw) {
   app.description(
@@ -202,6 +227,8 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.explain->add_flag("--list", raw.list, "all of them");
   c.explain->add_flag("--json", raw.explain.json, "as JSON");
   c.explain->footer("Example:\n  rdusim explain RDU4102");
+
+  c.compare = add(app, words(raw.compare));
   return c;
 }
 
@@ -381,6 +408,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
     return Request(raw.show);
   }
   if (commands.targets->parsed()) return Request(raw.targets);
+  if (commands.compare->parsed()) return Request(raw.compare);
   if (raw.explain.code.empty() && !raw.list) return usage("explain: a code is needed, or --list");
   if (raw.list) raw.explain.code.clear();
   return Request(raw.explain);
