@@ -89,11 +89,12 @@ struct Raw {
   ExplainRequest explain;
   bool list = false;
   CompareRequest compare;
+  HistoryRequest history;
 };
 
 struct Commands {
   CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
-           *targets = nullptr, *explain = nullptr, *compare = nullptr;
+           *targets = nullptr, *explain = nullptr, *compare = nullptr, *history = nullptr;
 };
 
 // A command whose words stand as data.
@@ -229,6 +230,7 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.explain->footer("Example:\n  rdusim explain RDU4102");
 
   c.compare = add(app, words(raw.compare));
+  c.history = add(app, words(raw.history));
   return c;
 }
 
@@ -409,6 +411,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   }
   if (commands.targets->parsed()) return Request(raw.targets);
   if (commands.compare->parsed()) return Request(raw.compare);
+  if (commands.history->parsed()) return Request(raw.history);
   if (raw.explain.code.empty() && !raw.list) return usage("explain: a code is needed, or --list");
   if (raw.list) raw.explain.code.clear();
   return Request(raw.explain);
