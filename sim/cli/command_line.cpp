@@ -90,11 +90,12 @@ struct Raw {
   bool list = false;
   CompareRequest compare;
   HistoryRequest history;
+  NetRequest net;
 };
 
 struct Commands {
   CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
-           *targets = nullptr, *explain = nullptr, *compare = nullptr, *history = nullptr;
+           *targets = nullptr, *explain = nullptr, *compare = nullptr, *history = nullptr, *net = nullptr;
 };
 
 // A command whose words stand as data.
@@ -141,7 +142,7 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.compile->add_option("--target", raw.compile.target, "a machine by name, or its file")->capture_default_str();
   c.compile->add_option("--chips", raw.compile_chips,
                         "chips to spread the model over (default: portable, decided when it is run)");
-  c.compile->add_option("--shard", raw.shard, "row, column or tensor (default: what fits the workload)");
+  c.compile->add_option("--shard", raw.shard, "row or column (default: what fits the workload)");
   c.compile->add_option("--collective", raw.collective, "auto, through-one, direct, ring, or reduce (to one chip)")
       ->capture_default_str();
   c.compile->add_flag("--uneven", raw.compile.options.plan.uneven, "accept shards of different sizes");
@@ -231,6 +232,7 @@ Commands describe(CLI::App& app, Raw& raw) {
 
   c.compare = add(app, words(raw.compare));
   c.history = add(app, words(raw.history));
+  c.net = add(app, words(raw.net));
   return c;
 }
 
@@ -260,7 +262,7 @@ Result<Request> compile_request(Raw& raw) {
   else if (raw.shard == "tensor")
     return not_yet("--shard tensor", "use row or column");
   else if (!raw.shard.empty())
-    return usage(fmt::format("--shard: '{}' is not one of row, column, tensor", raw.shard));
+    return usage(fmt::format("--shard: '{}' is not one of row, column", raw.shard));
 
   std::string algorithm = raw.collective;
   std::replace(algorithm.begin(), algorithm.end(), '_', '-');
@@ -412,6 +414,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (commands.targets->parsed()) return Request(raw.targets);
   if (commands.compare->parsed()) return Request(raw.compare);
   if (commands.history->parsed()) return Request(raw.history);
+  if (commands.net->parsed()) return Request(raw.net);
   if (raw.explain.code.empty() && !raw.list) return usage("explain: a code is needed, or --list");
   if (raw.list) raw.explain.code.clear();
   return Request(raw.explain);

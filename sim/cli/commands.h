@@ -19,6 +19,7 @@ ExitStatus targets(const TargetsRequest& request);
 ExitStatus explain(const ExplainRequest& request);
 ExitStatus compare(const CompareRequest& request);
 ExitStatus history(const HistoryRequest& request);
+ExitStatus net(const NetRequest& request);
 
 // Prints `text` as a command's result. `status` stands where it could be written; else RDU5008 is reported.
 ExitStatus print_result(std::string_view text, ExitStatus status);

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "compiler/support/json.h"
-#include "compiler/target/target.h"
+#include "compiler/target/describe.h"
 #include "sim/cli/commands.h"
 
 namespace rdusim::cli {
@@ -14,6 +12,28 @@ std::string one_line(const Target& t) {
   return fmt::format("{:<18} {} chip{}, {} x {} sites, {} GHz, HBM {}, {} links\n", t.name, t.chips,
                      t.chips == 1 ? "" : "s", t.mesh.width, t.mesh.height, to_double(t.clock_ghz),
                      format_bytes(t.hbm.capacity_bytes), t.links.size());
+}
+
+Json memory_json(const Target& t, const MemoryParameters& m) {
+  return Json()
+      .set("technology", m.technology)
+      .set("capacity_bytes", m.capacity_bytes)
+      .set("peak_gb_per_s", peak_gb_per_s(t, m))
+      .set("sustainable_gb_per_s", sustainable_gb_per_s(t, m));
+}
+
+// What follows from the numbers, a chip.
+Json derived_json(const Target& t) {
+  Json peaks;
+  for (const DType d : all_dtypes) {
+    if (t.pcu.macs(d) != 0) peaks.set(std::string(name_of(d)), peak_tflops(t, d));
+  }
+  return Json()
+      .set("peak_tera_operations_per_s", std::move(peaks))
+      .set("sram_bytes", sram_bytes(t))
+      .set("hbm", memory_json(t, t.hbm))
+      .set("ddr", t.ddr ? memory_json(t, *t.ddr) : Json())
+      .set("links_gb_per_s", link_gb_per_s(t, ChipId{}));
 }
 
 Json as_json(const Target& t) {
@@ -36,24 +56,8 @@ Json as_json(const Target& t) {
       .set("clock_ghz", to_double(t.clock_ghz))
       .set("native_tile", t.native_tile)
       .set("links", std::uint64_t{t.links.size()})
+      .set("derived", derived_json(t))
       .set("numbers", std::move(numbers));
-}
-
-std::string described(const Target& t) {
-  std::string text = one_line(t);
-  std::size_t key = 0;
-  std::size_t value = 0;
-  for (const Provenance& n : t.numbers) {
-    key = std::max(key, n.key.size());
-    value = std::max(value, n.value.size());
-  }
-  for (const Provenance& n : t.numbers) {
-    text += fmt::format("  {:<{}}  {:<{}}  {}", n.key, key, n.value, std::min<std::size_t>(value, 24),
-                        n.published ? "published" : "assumed");
-    if (n.range) text += fmt::format(" [{}, {}]", n.range->first, n.range->second);
-    text += fmt::format("  {}\n", n.source);
-  }
-  return text;
 }
 
 }  // namespace
@@ -62,7 +66,7 @@ ExitStatus targets(const TargetsRequest& request) {
   if (!request.name.empty()) {
     const auto target = find_target(request.name);
     if (!target) return fail(target.diagnostics());
-    return print_result(request.json ? to_text(as_json(*target)) : described(*target), ExitStatus::done);
+    return print_result(request.json ? to_text(as_json(*target)) : describe(*target), ExitStatus::done);
   }
   std::string text;
   JsonArray list;
