@@ -5,7 +5,12 @@
 namespace rdusim {
 
 BarrierChecker::BarrierChecker(const Instances& instances, Violations& violations)
-    : instances_(instances), violations_(violations), counts_(instances.senders() + instances.channels()) {}
+    : instances_(instances),
+      violations_(violations),
+      counts_(instances.senders() + instances.channels()),
+      landed_(instances.channels()) {
+  for (const Edge& e : instances.program().edges) barrier_.push_back(e.handshake == Handshake::barrier);
+}
 
 bool BarrierChecker::known(Cycle at, EdgeId e, std::uint32_t from, std::uint32_t member) {
   if (member < members(e, from)) return true;
@@ -18,6 +23,15 @@ std::string BarrierChecker::name(EdgeId e, std::uint32_t from, std::uint32_t mem
   if (member == 0) return instances_.describe(StageAt{instances_.program().edge(e).from, from});
   const ChannelAt& c = instances_.channel_at(instances_.first_channel(e, from) + member - 1);
   return instances_.describe(StageAt{instances_.program().edge(e).to[c.to], c.receiver});
+}
+
+void BarrierChecker::on(const PageLanded& e) {
+  if (!barrier_[e.channel.edge.value]) return;
+  const std::uint32_t n = instances_.of(e.channel);
+  if (++landed_[n] <= sent(n)) return;
+  violations_.found(Code::RDU7006, e.at, instances_.describe(e.channel),
+                    "page {} lands, and the sender left {} generations: it sent {} pages", e.page,
+                    counts(e.channel.edge, e.channel.from, 0).left, sent(n));
 }
 
 void BarrierChecker::on(const BarrierArrived& e) {

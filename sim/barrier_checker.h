@@ -1,5 +1,6 @@
 // Barrier hand-offs, at every event: every member arrives once a generation, all leave when all have arrived, nobody is
-// a generation ahead. RDU7006 barrier-skew; at the end RDU7008 counter-not-at-rest.
+// a generation ahead; a page lands between the two generations that it moves in. RDU7006 barrier-skew; at the end
+// RDU7008 counter-not-at-rest.
 #pragma once
 
 #include <vector>
@@ -14,6 +15,7 @@ class BarrierChecker final : public EventSink {
  public:
   BarrierChecker(const Instances& instances, Violations& violations);
 
+  void on(const PageLanded& e) override;
   void on(const BarrierArrived& e) override;
   void on(const BarrierLeft& e) override;
 
@@ -28,6 +30,12 @@ class BarrierChecker final : public EventSink {
   const Counts& counts(EdgeId e, std::uint32_t from, std::uint32_t member) const {
     return counts_[first(e, from) + member];
   }
+  // Pages of a channel that the sender has sent, one after each first generation of two, and that have landed.
+  std::uint64_t sent(std::uint32_t channel) const {
+    const ChannelAt& c = instances_.channel_at(channel);
+    return instances_.turn(channel).of((counts(c.edge, c.from, 0).left + 1) / 2);
+  }
+  std::uint64_t landed(std::uint32_t channel) const { return landed_[channel]; }
 
  private:
   std::size_t first(EdgeId e, std::uint32_t from) const {
@@ -39,7 +47,9 @@ class BarrierChecker final : public EventSink {
 
   const Instances& instances_;
   Violations& violations_;
-  std::vector<Counts> counts_;  // by sender and member
+  std::vector<bool> barrier_;          // by edge
+  std::vector<Counts> counts_;         // by sender and member
+  std::vector<std::uint64_t> landed_;  // by channel: pages
 };
 
 }  // namespace rdusim

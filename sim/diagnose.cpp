@@ -248,49 +248,74 @@ struct Loss {
   std::string where;
   std::string what;
 };
-std::optional<Loss> find_loss(const MachineOutcome& outcome, const Observed& o) {
+
+// Pages that the sender of a channel sent to it and that landed there.
+std::pair<std::uint64_t, std::uint64_t> crossed(std::uint32_t channel, Handshake h, const Observed& o) {
+  const ChannelAt& at = o.instances.channel_at(channel);
+  if (h == Handshake::token) return {o.tokens.counts(channel).taken, o.tokens.counts(channel).landed};
+  if (h == Handshake::barrier) return {o.barriers.sent(channel), o.barriers.landed(channel)};
+  return {o.instances.turn(channel).of(o.semaphores.ready_consumed(at.edge, at.from)),
+          o.semaphores.counts(channel).landed};
+}
+
+std::optional<std::string> lost_credit(const Receiver& r, std::uint32_t channel, const Observed& o) {
+  const auto& n = o.tokens.counts(channel);
+  if (n.returned > n.arrived) return fmt::format("{} credits were returned and {} arrived", n.returned, n.arrived);
+  std::uint64_t returned = 0;
+  for (std::uint32_t c : r.channels) returned += o.tokens.counts(c).returned;
+  const std::uint64_t popped = o.handshakes.counts(r.buffer).popped;
+  if (popped > returned) return fmt::format("{} pages were popped and {} credits returned", popped, returned);
+  return std::nullopt;
+}
+
+std::optional<std::string> lost_signal(const Receiver& r, std::uint32_t channel, const Observed& o) {
   const SpatialProgram& p = o.instances.program();
+  const ChannelAt& at = o.instances.channel_at(channel);
+  const auto& n = o.semaphores.counts(channel);
+  const Turn& turn = o.instances.turn(channel);
+  const std::uint64_t consumed = o.semaphores.ready_consumed(at.edge, at.from);
+  if (n.valid_raised < consumed && n.landed >= turn.of(n.valid_raised + 1)) {
+    return fmt::format("the sender wrote {} pages and the receiver saw valid {} times", consumed, n.valid_raised);
+  }
+  // There is a page to send and room for it, and the signal that says so was never seen.
+  const BufferCounts& landing = o.handshakes.counts(r.buffer);
+  const std::uint64_t depth = p.buffer(o.instances.buffer_at(r.buffer).buffer).depth_pages;
+  const std::uint64_t there = o.handshakes.counts(o.instances.of(BufferAt{p.edge(at.edge).buffer, at.from})).pushed;
+  if (r.channels.size() == 1 && n.ready_raised == consumed && landing.popped + depth > turn.of(consumed) &&
+      there > consumed) {
+    return fmt::format("the landing buffer has room (popped {}, depth {}) and ready was seen only {} times",
+                       landing.popped, depth, n.ready_raised);
+  }
+  return std::nullopt;
+}
+
+std::optional<Loss> lost_crossing(const Observed& o) {
   for (const Receiver& r : o.instances.receivers()) {
+    const Handshake h = o.instances.program().edge(r.edge).handshake;
     // A receiver takes its senders' pages in turn: what the others sent may lie there and wait for the one whose turn
     // it is.
-    std::uint64_t landed = 0;
-    std::uint64_t returned = 0;
-    for (std::uint32_t c : r.channels) landed += o.tokens.counts(c).landed, returned += o.tokens.counts(c).returned;
-    const BufferCounts& buffer = o.handshakes.counts(r.buffer);
-    const Handshake h = p.edge(r.edge).handshake;
+    std::uint64_t all_landed = 0;
+    for (std::uint32_t c : r.channels) all_landed += crossed(c, h, o).second;
     for (std::size_t rank = 0; rank < r.channels.size(); ++rank) {
       const std::uint32_t c = r.channels[rank];
-      const ChannelAt& at = o.instances.channel_at(c);
-      const std::string where = o.instances.describe(at);
-      if (h == Handshake::token) {
-        const auto& n = o.tokens.counts(c);
-        if (landed % r.channels.size() == rank && n.taken > n.landed) {
-          return Loss{where, fmt::format("{} pages were sent and {} landed", n.taken, n.landed)};
-        }
-        if (n.returned > n.arrived)
-          return Loss{where, fmt::format("{} credits were returned and {} arrived", n.returned, n.arrived)};
-        if (buffer.popped > returned)
-          return Loss{where, fmt::format("{} pages were popped and {} credits returned", buffer.popped, returned)};
+      const auto [sent, landed] = crossed(c, h, o);
+      std::optional<std::string> what;
+      if (all_landed % r.channels.size() == rank && sent > landed) {
+        what = fmt::format("{} pages were sent and {} landed", sent, landed);
+      } else if (h == Handshake::token) {
+        what = lost_credit(r, c, o);
+      } else if (h == Handshake::semaphore) {
+        what = lost_signal(r, c, o);
       }
-      if (h == Handshake::semaphore && r.channels.size() == 1) {
-        const auto& n = o.semaphores.counts(c);
-        const std::uint64_t consumed = o.semaphores.ready_consumed(at.edge, at.from);
-        if (n.valid_raised < consumed) {
-          return Loss{where, fmt::format("the sender wrote {} pages and the receiver saw valid {} times", consumed,
-                                         n.valid_raised)};
-        }
-        const BufferAt source{p.edge(at.edge).buffer, at.from};
-        const std::uint64_t depth = p.buffer(o.instances.buffer_at(r.buffer).buffer).depth_pages;
-        // There is a page to send and room for it, and the signal that says so was never seen.
-        if (n.ready_raised == consumed && buffer.popped + depth > consumed &&
-            o.handshakes.counts(o.instances.of(source)).pushed > consumed) {
-          return Loss{where,
-                      fmt::format("the landing buffer has room (popped {}, depth {}) and ready was seen only {} times",
-                                  buffer.popped, depth, n.ready_raised)};
-        }
-      }
+      if (what) return Loss{o.instances.describe(o.instances.channel_at(c)), *what};
     }
   }
+  return std::nullopt;
+}
+
+std::optional<Loss> find_loss(const MachineOutcome& outcome, const Observed& o) {
+  const SpatialProgram& p = o.instances.program();
+  if (auto loss = lost_crossing(o)) return loss;
   // What a stage that has finished reserved, it has pushed: unless the page was lost.
   std::vector<bool> waits(o.instances.stages());
   for (const Waiting& w : outcome.waiting) {

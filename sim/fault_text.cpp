@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "compiler/support/file.h"
@@ -12,28 +11,6 @@
 namespace rdusim {
 
 namespace {
-
-enum class PlaceKind : std::uint8_t { buffer_or_edge, token_edge, semaphore_edge, stage };
-
-struct NamedFault {
-  std::string_view name;
-  FaultKind kind;
-  PlaceKind place;
-};
-constexpr std::array<NamedFault, 12> kinds = {{
-    {"page_drop", FaultKind::page_drop, PlaceKind::buffer_or_edge},
-    {"page_duplicate", FaultKind::page_duplicate, PlaceKind::buffer_or_edge},
-    {"page_swap", FaultKind::page_swap, PlaceKind::buffer_or_edge},
-    {"page_bit_flip", FaultKind::page_bit_flip, PlaceKind::buffer_or_edge},
-    {"credit_drop", FaultKind::credit_drop, PlaceKind::token_edge},
-    {"credit_duplicate", FaultKind::credit_duplicate, PlaceKind::token_edge},
-    {"ready_drop", FaultKind::ready_drop, PlaceKind::semaphore_edge},
-    {"ready_duplicate", FaultKind::ready_duplicate, PlaceKind::semaphore_edge},
-    {"valid_drop", FaultKind::valid_drop, PlaceKind::semaphore_edge},
-    {"valid_duplicate", FaultKind::valid_duplicate, PlaceKind::semaphore_edge},
-    {"partial_double", FaultKind::partial_double, PlaceKind::stage},
-    {"partial_skip", FaultKind::partial_skip, PlaceKind::stage},
-}};
 
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t n = 0;
@@ -63,10 +40,11 @@ Result<Fault> parse_fault(const std::string& text, const SpatialProgram& program
   if (at == std::string::npos) return refuse("a fault is KIND@PLACE[#INSTANCE][:NTH]", "for example page_drop@edge0:2");
   std::string kind_name = text.substr(0, at);
   std::replace(kind_name.begin(), kind_name.end(), '-', '_');
-  const auto* kind = std::find_if(kinds.begin(), kinds.end(), [&](const NamedFault& k) { return k.name == kind_name; });
-  if (kind == kinds.end()) {
+  const auto* kind =
+      std::find_if(fault_laws.begin(), fault_laws.end(), [&](const FaultLaw& k) { return k.name == kind_name; });
+  if (kind == fault_laws.end()) {
     std::vector<std::string_view> names;
-    for (const NamedFault& k : kinds) names.push_back(k.name);
+    for (const FaultLaw& k : fault_laws) names.push_back(k.name);
     return refuse(fmt::format("'{}' is not a kind of fault", kind_name),
                   fmt::format("use one of {}", fmt::join(names, ", ")));
   }
@@ -96,7 +74,7 @@ Result<Fault> parse_fault(const std::string& text, const SpatialProgram& program
     return fmt::format("'{}' has {} instances, and there is no instance {}", place, instances_of(g), fault.instance);
   };
 
-  if (kind->place == PlaceKind::stage) {
+  if (kind->place == FaultPlace::fold) {
     const auto s = index_named(program.stages, place);
     if (!s || !std::holds_alternative<Generic>(program.stages[*s].kind)) {
       std::vector<std::string_view> names;
@@ -121,9 +99,9 @@ Result<Fault> parse_fault(const std::string& text, const SpatialProgram& program
         return refuse(fmt::format("there is no edge {}", *n),
                       fmt::format("edges are numbered 0 to {}", program.edges.empty() ? 0 : program.edges.size() - 1));
       const Edge& e = program.edges[*n];
-      const bool fits = (kind->place == PlaceKind::buffer_or_edge && !is_local(e.handshake)) ||
-                        (kind->place == PlaceKind::token_edge && e.handshake == Handshake::token) ||
-                        (kind->place == PlaceKind::semaphore_edge && e.handshake == Handshake::semaphore);
+      const bool fits = (kind->place == FaultPlace::hand_off && !is_local(e.handshake)) ||
+                        (kind->place == FaultPlace::token_edge && e.handshake == Handshake::token) ||
+                        (kind->place == FaultPlace::semaphore_edge && e.handshake == Handshake::semaphore);
       if (!fits)
         return refuse(fmt::format("edge {} has no hand-off that '{}' could break", *n, kind->name),
                       "use a crossing edge with tokens or semaphores, as the fault's name asks for");
@@ -133,7 +111,7 @@ Result<Fault> parse_fault(const std::string& text, const SpatialProgram& program
       return fault;
     }
   }
-  if (kind->place != PlaceKind::buffer_or_edge)
+  if (kind->place != FaultPlace::hand_off)
     return refuse(fmt::format("'{}' breaks a crossing edge, and '{}' is none", kind->name, place), "name it as edgeN");
   const auto b = index_named(program.buffers, place);
   if (!b) {

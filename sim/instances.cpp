@@ -25,6 +25,17 @@ std::vector<std::uint32_t> sorted_targets(const Edge& e, std::uint32_t from) {
   return t;
 }
 
+// A scatter deals its pages to its targets in the order in which they are listed.
+Turn turn_of(const Edge& e, std::uint32_t from, std::uint32_t target) {
+  if (e.map.kind != PageMapKind::scatter || from >= e.map.targets.size()) return {};
+  const std::vector<std::uint32_t>& t = e.map.targets[from];
+  Turn turn{0, static_cast<std::uint32_t>(t.size())};
+  for (std::uint32_t i = 0; i < t.size(); ++i) {
+    if (t[i] == target) turn.part = i;
+  }
+  return turn;
+}
+
 }  // namespace
 
 Instances::Instances(const SpatialProgram& program) : program_(&program) {
@@ -81,6 +92,7 @@ Instances::Instances(const SpatialProgram& program) : program_(&program) {
           receivers_[it->second].channels.push_back(static_cast<std::uint32_t>(channel_.size()));
           receiver_of_.push_back(it->second);
           channel_.push_back({e.id, from, to, target});
+          turn_.push_back(turn_of(e, from, target));
         }
       }
     }

@@ -37,6 +37,14 @@ struct Receiver {
   std::vector<std::uint32_t> channels;  // rising sender
 };
 
+// Which of its sender's pages a channel carries: those p with p mod parts = part. All of them, but for a scatter.
+struct Turn {
+  std::uint32_t part = 0, parts = 1;
+  // How many of the sender's first `pages` pages are the channel's.
+  std::uint64_t of(std::uint64_t pages) const { return pages / parts + (pages % parts > part ? 1 : 0); }
+  bool has(std::uint64_t page) const { return page % parts == part; }
+};
+
 // Requires a placed program whose references resolve, which outlives this.
 class Instances {
  public:
@@ -59,6 +67,7 @@ class Instances {
   BufferAt buffer_at(std::uint32_t n) const { return buffer_[n]; }
   const ChannelAt& channel_at(std::uint32_t n) const { return channel_[n]; }
   std::uint32_t receiver_of(std::uint32_t channel) const { return receiver_of_[channel]; }
+  const Turn& turn(std::uint32_t channel) const { return turn_[channel]; }
   const std::vector<Receiver>& receivers() const { return receivers_; }
   // The receiver that lands in a buffer instance, where one does.
   std::optional<std::uint32_t> receiver_into(std::uint32_t buffer_instance) const {
@@ -98,6 +107,7 @@ class Instances {
   std::vector<std::uint32_t> targets_;        // rising within a sender
   std::vector<ChannelAt> channel_;
   std::vector<std::uint32_t> receiver_of_;
+  std::vector<Turn> turn_;  // by channel
   std::vector<Receiver> receivers_;
   std::vector<std::optional<std::uint32_t>> receiver_into_;  // by buffer instance
 };

@@ -27,9 +27,7 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
       by_pattern_(instances.program().buffers.size()),
       by_store_(instances.program().buffers.size()),
       by_item_(instances.program().buffers.size()),
-      source_(instances.buffers(), none),
-      part_(instances.channels(), 0),
-      parts_(instances.channels(), 1) {
+      source_(instances.buffers(), none) {
   const SpatialProgram& p = instances.program();
   for (const Stage& s : p.stages) {
     for (const Port& port : s.ports) {
@@ -57,15 +55,6 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
       if (ring_number == none) {
         ring_number = static_cast<std::uint32_t>(source_rings_.size());
         source_rings_.push_back(ring(p.buffer(e.buffer).depth_pages));
-      }
-      if (e.map.kind != PageMapKind::scatter || from >= e.map.targets.size()) continue;
-      const std::vector<std::uint32_t>& targets = e.map.targets[from];
-      for (std::uint32_t to = 0; to < e.to.size(); ++to) {
-        for (std::uint32_t t = 0; t < targets.size(); ++t) {
-          const std::uint32_t c = instances.of(ChannelAt{e.id, from, to, targets[t]});
-          part_[c] = t;
-          parts_[c] = static_cast<std::uint32_t>(targets.size());
-        }
       }
     }
   }
@@ -147,7 +136,8 @@ void PageChecker::on(const PageSent& e) {
   const Edge& edge = instances_.program().edge(e.channel.edge);
   const std::uint32_t n = instances_.of(BufferAt{edge.buffer, e.channel.from});
   if (source_[n] == none) return;
-  const std::uint64_t source_page = e.page * parts_[c] + part_[c];
+  const Turn& turn = instances_.turn(c);
+  const std::uint64_t source_page = e.page * turn.parts + turn.part;
   const Slot& source = slot(source_rings_[source_[n]], source_page);
   Slot& sent = slot(channel_rings_[c], e.page);
   if (source.page != source_page) {

@@ -54,8 +54,6 @@ class PageChecker final : public EventSink {
   std::vector<StoreInput> by_store_;      // by buffer: the store that takes its pages, one a phase
   std::vector<const Stage*> by_item_;     // by buffer: the matmul that does
   std::vector<std::uint32_t> source_;     // by buffer instance: ring of pages that are to cross, or none
-  std::vector<std::uint32_t> part_;       // by channel: which of its sender's pages it carries (scatter) ...
-  std::vector<std::uint32_t> parts_;      // ... page p of the channel is page p * parts + part of the source
   std::vector<Ring> source_rings_;
   std::vector<Ring> channel_rings_;  // by channel
   std::vector<Slot> slots_;

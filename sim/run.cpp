@@ -100,7 +100,8 @@ struct Listeners {
   Statistics statistics;
 
   std::vector<EventSink*> sinks() {
-    return {&handshakes, &tokens, &semaphores, &barriers, &pages, &provenance, &coverage, &collectives, &statistics};
+    return {&handshakes, &tokens,   &semaphores,  &barriers,  &pages,
+            &provenance, &coverage, &collectives, &statistics};
   }
   void finish(Cycle at) {
     handshakes.finish(at);
@@ -281,8 +282,8 @@ void add_resources(const LoadedProgram& loaded, const Listeners& l, Report& r) {
     LinkRow row;
     row.name = fmt::format("link{} chip{}->chip{}", id.value, t.links[id.value].from.value, t.links[id.value].to.value);
     row.bytes = n.bytes;
-    row.busy = n.busy;
-    row.utilisation = cycles > 0 ? static_cast<double>(n.busy) / cycles : 0;
+    row.busy = n.busy_until(r.cycles);
+    row.utilisation = cycles > 0 ? static_cast<double>(row.busy) / cycles : 0;
     r.links.push_back(std::move(row));
   }
   for (std::uint32_t chip = 0; chip < p.header.plan.chips; ++chip) {
@@ -383,6 +384,21 @@ Verdict verdict_of(StuckKind k) {
   return Verdict::circular_wait;
 }
 
+// Who asked for a fault takes a pass for 'harmless': so a fault that did not happen is said, and is no pass.
+void report_idle_faults(const std::vector<std::string>& asked, const MachineOutcome& outcome, RunResult& result) {
+  for (std::size_t n = 0; n < asked.size() && n < outcome.struck.size(); ++n) {
+    if (outcome.struck[n] != 0) continue;
+    const std::string where = "--inject " + asked[n];
+    if (outcome.end == MachineOutcome::End::finished) {
+      result.diagnostics.error(Code::RDU6008, where,
+                               "the fault asked for never happened: the run ended before it could");
+      if (result.status == ExitStatus::done) result.status = ExitStatus::request_fault;
+    } else {
+      result.diagnostics.warning(Code::RDU6008, where, "the fault asked for had not happened when the run ended");
+    }
+  }
+}
+
 std::uint64_t peak_rss() {
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
@@ -418,10 +434,14 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   std::vector<Fault> faults;
   for (const std::string& text : options.faults) {
     auto fault = parse_fault(text, p);
-    if (fault)
-      faults.push_back(std::move(fault).value());
-    else
+    if (!fault) {
       wrong.append(fault.diagnostics());
+    } else if (law_of(fault->kind).values && !options.values) {
+      wrong.error(Code::RDU6009, "--inject " + text, "it changes values, and a timing-only run carries none")
+          .suggest("run it without --timing-only");
+    } else {
+      faults.push_back(std::move(fault).value());
+    }
   }
   if (wrong.has_errors()) return wrong;
   auto sources = operand_sources(p, loaded.folder, options.set);
@@ -473,12 +493,12 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   Watchdog watchdog(options.max_seconds, stop);
   const auto machine_began = std::chrono::steady_clock::now();
   RunEnd end{machine.run(), false};
-  result.report.machine_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
+  result.report.machine_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
   watchdog.finish();
   end.out_of_time = watchdog.expired();
 
-  auto written = traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, {}, outcome_to_text(end)});
+  auto written =
+      traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, {}, outcome_to_text(end)});
   auto concluded = conclude(loaded, options, l, end, &*sources, std::move(result));
   if (!concluded) return concluded;
   if (!written) {
@@ -549,6 +569,8 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
       result.status = ExitStatus::interrupted;
     }
   }
+
+  report_idle_faults(options.faults, outcome, result);
 
   std::optional<Comparison> comparison;
   if (finished && options.values && sources != nullptr) {

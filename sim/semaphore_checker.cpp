@@ -12,7 +12,9 @@ SemaphoreChecker::SemaphoreChecker(const Instances& instances, Violations& viola
       counts_(instances.channels()),
       senders_(instances.senders()),
       valid_(instances.receivers().size()),
-      greatest_(instances.program().edges.size()) {}
+      greatest_(instances.program().edges.size()) {
+  for (const Edge& e : instances.program().edges) semaphore_.push_back(e.handshake == Handshake::semaphore);
+}
 
 SemaphoreChecker::Range SemaphoreChecker::range(const ChannelAt& channel, bool ready) const {
   const SpatialProgram& p = instances_.program();
@@ -39,6 +41,18 @@ void SemaphoreChecker::check_value(Cycle at, const ChannelAt& channel, bool read
   }
 }
 
+void SemaphoreChecker::on(const PageLanded& e) {
+  if (!semaphore_[e.channel.edge.value]) return;
+  const std::uint32_t n = instances_.of(e.channel);
+  Counts& c = counts_[n];
+  ++c.landed;
+  const std::uint64_t sent = instances_.turn(n).of(ready_consumed(e.channel.edge, e.channel.from));
+  if (c.landed <= sent) return;
+  describe(violations_.found(Code::RDU7005, e.at, instances_.describe(e.channel),
+                             "page {} lands, and the sender consumed ready for {} pages", e.page, sent),
+           e.channel);
+}
+
 void SemaphoreChecker::on(const ReadyRaised& e) {
   Counts& c = counts_[instances_.of(e.channel)];
   Sender& s = senders_[instances_.sender(e.channel.edge, e.channel.from)];
@@ -48,6 +62,10 @@ void SemaphoreChecker::on(const ReadyRaised& e) {
   }
   ++c.ready_raised;
   ++s.raised;
+  if (c.ready_raised > s.consumed + 1) {
+    violated(e.at, e.channel, "ready",
+             fmt::format("is raised {} times, and the sender has begun {} generations", c.ready_raised, s.consumed));
+  }
   const std::uint64_t members = instances_.channels_of(e.channel.edge, e.channel.from);
   check_value(e.at, e.channel, true, e.value, s.raised - std::min(s.raised, s.consumed * members));
 }
@@ -86,6 +104,13 @@ void SemaphoreChecker::on(const ValidRaised& e) {
     violated(e.at, e.channel, "valid",
              fmt::format("is raised for generation {} for which the sender did not consume ready", e.generation));
   }
+  const Turn& turn = instances_.turn(n);
+  if (turn.has(e.generation) && c.landed < turn.of(e.generation + 1)) {
+    describe(violations_.found(Code::RDU7024, e.at, instances_.describe(e.channel),
+                               "semaphore valid is raised for generation {} before its page has landed ({} pages have)",
+                               e.generation, c.landed),
+             e.channel);
+  }
   std::uint64_t& value = valid_[instances_.receiver_of(n)];
   ++value;
   check_value(e.at, e.channel, false, e.value, value);
@@ -110,23 +135,27 @@ void SemaphoreChecker::on(const ValidConsumed& e) {
 }
 
 void SemaphoreChecker::violated(Cycle at, const ChannelAt& channel, const char* semaphore, const std::string& what) {
+  describe(violations_.found(Code::RDU7005, at, instances_.describe(channel), "semaphore {} {}", semaphore, what),
+           channel);
+}
+
+void SemaphoreChecker::describe(Diagnostic& d, const ChannelAt& channel) const {
   const Counts& c = counts_[instances_.of(channel)];
   const SpatialProgram& p = instances_.program();
-  Diagnostic& d =
-      violations_.found(Code::RDU7005, at, instances_.describe(channel), "semaphore {} {}", semaphore, what);
   const StageAt from{p.edge(channel.edge).from, channel.from};
   const StageAt to{p.edge(channel.edge).to[channel.to], channel.receiver};
   d.note(instances_.place(from), "sender '{}': {} generations begun, valid raised {} times for this receiver",
          p.stage(from.stage).name, senders_[instances_.sender(channel.edge, channel.from)].consumed, c.valid_raised);
-  d.note(instances_.place(to), "receiver '{}': ready raised {} times, valid consumed {} times", p.stage(to.stage).name,
-         c.ready_raised, c.valid_consumed);
+  d.note(instances_.place(to), "receiver '{}': ready raised {} times, {} pages landed, valid consumed {} times",
+         p.stage(to.stage).name, c.ready_raised, c.landed, c.valid_consumed);
 }
 
 void SemaphoreChecker::finish(Cycle at) {
   for (std::uint32_t n = 0; n < counts_.size(); ++n) {
     const ChannelAt& channel = instances_.channel_at(n);
+    if (!semaphore_[channel.edge.value]) continue;
     const Counts& c = counts_[n];
-    const std::uint64_t consumed = senders_[instances_.sender(channel.edge, channel.from)].consumed;
+    const std::uint64_t consumed = ready_consumed(channel.edge, channel.from);
     if (c.ready_raised == consumed && c.valid_raised == consumed && c.valid_consumed == c.valid_raised) continue;
     violations_.found(
         Code::RDU7008, at, instances_.describe(channel),

@@ -24,6 +24,12 @@ std::string_view name_of(StallCause cause) {
   return "";
 }
 
+Cycles LinkStatistics::busy_until(Cycle end) const {
+  Cycles sum = busy;
+  for (const Slot& s : spans) sum += std::min(s.end, end) - std::min(s.begin, end);
+  return sum;
+}
+
 Cycles StageStatistics::stalled() const {
   Cycles sum = 0;
   for (Cycles c : stall) sum += c;
@@ -78,7 +84,14 @@ void Statistics::on(const FiringCompleted& e) {
 void Statistics::on(const LinkUsed& e) {
   LinkStatistics& l = links_[e.link.value];
   l.bytes += e.bytes;
-  l.busy += e.end - e.begin;
+  if (!l.spans.empty() && e.begin <= l.spans.back().end) {
+    l.spans.back().end = std::max(l.spans.back().end, e.end);
+    return;
+  }
+  const auto over = std::find_if(l.spans.begin(), l.spans.end(), [&](const Slot& s) { return s.end > e.at; });
+  for (auto s = l.spans.begin(); s != over; ++s) l.busy += s->end - s->begin;
+  l.spans.erase(l.spans.begin(), over);
+  l.spans.push_back({e.begin, e.end});
 }
 
 void Statistics::on(const MemoryUsed& e) {

@@ -13,6 +13,7 @@
 
 #include "compiler/target/target.h"
 #include "models/events/events.h"
+#include "models/units/serial_resource.h"
 #include "sim/instances.h"
 
 namespace rdusim {
@@ -33,9 +34,13 @@ struct StageStatistics {
   Cycles idle(Cycle section_start) const;
 };
 
+// A link decides ahead when it will carry what is offered, and rounds the times of a transfer outwards: cycles that two
+// transfers share count once, and cycles after the end of a run that was stopped do not count.
 struct LinkStatistics {
   Bytes bytes = 0;
-  Cycles busy = 0;
+  Cycles busy = 0;          // in the spans that are over
+  std::vector<Slot> spans;  // [begin, end) that the link is taken, apart from each other, rising: not over yet
+  Cycles busy_until(Cycle end) const;
 };
 
 struct MemoryStatistics {

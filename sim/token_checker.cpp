@@ -17,6 +17,8 @@ TokenChecker::TokenChecker(const Instances& instances, Violations& violations)
   for (const Receiver& r : instances.receivers()) {
     const Buffer& landing = p.buffer(instances.buffer_at(r.buffer).buffer);
     depth_.push_back(landing.depth_pages);
+    initial_.push_back(landing.initial_pages);
+    landed_[initial_.size() - 1] = landing.initial_pages;
     const std::uint64_t free = landing.depth_pages - std::min(landing.depth_pages, landing.initial_pages);
     const std::uint64_t senders = r.channels.size();
     for (std::uint64_t rank = 0; rank < senders; ++rank) {
@@ -106,7 +108,7 @@ void TokenChecker::finish(Cycle at) {
     if (!is_token(instances_.channel_at(n).edge)) continue;
     const Counts& c = counts_[n];
     const std::uint32_t r = instances_.receiver_of(n);
-    if (c.taken == c.landed && c.returned == c.arrived && landed_[r] == returned_[r]) continue;
+    if (c.taken == c.landed && c.returned == c.arrived && landed_[r] == returned_[r] + initial_[r]) continue;
     violated(Code::RDU7008, at, instances_.channel_at(n), "not all credits are back at the end");
   }
 }

@@ -294,8 +294,12 @@ MachineOutcome Machine::run() {
   }
   out.cycles = now;
   out.activations = m.progress.activations;
-  for (const auto& c : m.chips)
-    if (c) out.page_handoffs += c->pages_pushed();
+  out.struck.resize(m.options.faults.size());
+  for (const auto& c : m.chips) {
+    if (!c) continue;
+    out.page_handoffs += c->pages_pushed();
+    for (const ChipFaults::Active& f : c->faults().all()) out.struck[f.number] += f.struck;
+  }
   return out;
 }
 

@@ -33,10 +33,11 @@ struct MachineOptions {
 struct MachineOutcome {
   enum class End : std::uint8_t { finished, quiescent, stopped, max_cycles };
   End end{};
-  Cycle cycles = 0;                 // when the last section ended, or when it stopped
-  std::vector<Waiting> waiting;     // quiescent: everyone who has not finished, by id
-  std::uint64_t activations = 0;    // of SC_METHODs
-  std::uint64_t page_handoffs = 0;  // pages pushed
+  Cycle cycles = 0;                   // when the last section ended, or when it stopped
+  std::vector<Waiting> waiting;       // quiescent: everyone who has not finished, by id
+  std::uint64_t activations = 0;      // of SC_METHODs
+  std::uint64_t page_handoffs = 0;    // pages pushed
+  std::vector<std::uint64_t> struck;  // by MachineOptions::faults: how often it changed what would have happened
 };
 
 class Machine {

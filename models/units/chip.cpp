@@ -71,16 +71,8 @@ void Chip::apply(const Event& e) {
     case credit: {
       SendChannel& ch = c_.send_channels[e.unit()];
       SenderState& s = c_.senders[ch.sender];
-      const std::uint64_t n = ch.returned++;
-      std::uint32_t copies = 1;
-      if (ch.faulty) {
-        for (const Fault& f : c_.edge_faults) {
-          if (!f.edge || f.edge->value != ch.edge || f.instance != ch.from || f.nth != n) continue;
-          if (f.kind == FaultKind::credit_drop) copies = 0;
-          if (f.kind == FaultKind::credit_duplicate) copies = 2;
-        }
-      }
-      for (std::uint32_t i = 0; i < copies; ++i) {
+      std::uint32_t come = copies(ch, ch.faulty, FaultKind::credit_drop, FaultKind::credit_duplicate, ch.returned++);
+      for (; come > 0; --come) {
         ch.credits = (ch.credits + 1) & s.mask;
         tell(CreditArrived{now_, at(ch)});
       }
@@ -90,16 +82,8 @@ void Chip::apply(const Event& e) {
     case ready: {
       SendChannel& ch = c_.send_channels[e.unit()];
       SenderState& s = c_.senders[ch.sender];
-      const std::uint64_t n = ch.returned++;
-      std::uint32_t copies = 1;
-      if (ch.faulty) {
-        for (const Fault& f : c_.edge_faults) {
-          if (!f.edge || f.edge->value != ch.edge || f.instance != ch.from || f.nth != n) continue;
-          if (f.kind == FaultKind::ready_drop) copies = 0;
-          if (f.kind == FaultKind::ready_duplicate) copies = 2;
-        }
-      }
-      for (std::uint32_t i = 0; i < copies; ++i) {
+      std::uint32_t come = copies(ch, ch.faulty, FaultKind::ready_drop, FaultKind::ready_duplicate, ch.returned++);
+      for (; come > 0; --come) {
         s.value = (s.value + 1) & s.mask;
         tell(ReadyRaised{now_, at(ch), ch.ready++, static_cast<std::uint32_t>(s.value)});
       }
@@ -115,13 +99,10 @@ void Chip::apply(const Event& e) {
     case valid: {
       ReceiveChannel& ch = c_.receive_channels[e.unit()];
       const std::uint64_t n = ch.signals++;
-      std::uint32_t copies = 1;
-      if (ch.fault != 0) {
-        const auto& faults = c_.channel_faults[ch.fault - 1].faults;
-        if (find_fault(faults, FaultKind::valid_drop, n) != nullptr) copies = 0;
-        if (find_fault(faults, FaultKind::valid_duplicate, n) != nullptr) copies = 2;
-      }
-      ch.valid_seen += copies;
+      const std::uint32_t come = copies(ch, ch.fault != 0, FaultKind::valid_drop, FaultKind::valid_duplicate, n);
+      ch.valid_seen += come;
+      if (ch.fault != 0)
+        c_.channel_faults[ch.fault - 1].valid.insert(c_.channel_faults[ch.fault - 1].valid.end(), come, n);
       touch_receive(ch.receive);
       break;
     }
@@ -268,15 +249,15 @@ void Chip::push(BufferState& b) {
   }
   BufferFaults& f = c_.buffer_faults[b.fault - 1];
   const std::uint64_t n = f.produced++;
-  if (find_fault(f.faults, FaultKind::page_drop, n) != nullptr) return;
-  if (find_fault(f.faults, FaultKind::page_bit_flip, n) != nullptr && laws_.values && staged_header(b, n).bytes > 0)
+  if (c_.faults.strikes(FaultKind::page_drop, at(b), n)) return;
+  if (laws_.values && staged_header(b, n).bytes > 0 && c_.faults.strikes(FaultKind::page_bit_flip, at(b), n))
     *staged_slot(b, n) ^= std::byte{1};
-  if (find_fault(f.faults, FaultKind::page_swap, n) != nullptr) {
+  if (c_.faults.strikes(FaultKind::page_swap, at(b), n)) {
     f.held = true;
     return;
   }
   publish(b, n);
-  if (find_fault(f.faults, FaultKind::page_duplicate, n) != nullptr) publish(b, n);
+  if (c_.faults.strikes(FaultKind::page_duplicate, at(b), n)) publish(b, n);
   if (f.held) {
     f.held = false;
     publish(b, n - 1);

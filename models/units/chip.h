@@ -92,6 +92,7 @@ class Chip {
   // Everyone of the section who has not finished, and what it waits for.
   void waiting(SectionId section, std::vector<Waiting>& out) const;
   std::uint64_t pages_pushed() const { return pages_pushed_; }
+  const ChipFaults& faults() const { return c_.faults; }
   ChipId id() const { return c_.chip; }
 
  private:
@@ -136,6 +137,11 @@ class Chip {
   void publish(BufferState& b, std::uint64_t produced);
   void see(BufferState& b);
   void pop(std::uint32_t consumer, BufferState& b, std::uint32_t pages);
+  // How many of a signal come to a channel.
+  template <class ChannelState>
+  std::uint32_t copies(const ChannelState& ch, bool faulty, FaultKind none, FaultKind two, std::uint64_t nth) {
+    return faulty ? c_.faults.copies(none, two, at(ch), nth) : 1;
+  }
 
   void touch_stage(std::uint32_t stage);
   void touch_sender(std::uint32_t sender);
@@ -191,7 +197,11 @@ class Chip {
   View view(const StageState& s, std::uint32_t port, std::uint64_t firing) const;
   void write_outputs(StageState& s, std::uint64_t firing, const PageTag& tag, std::uint64_t elements,
                      const std::byte* values, DType from);
-  const FaultKind* fault_of(const StageState& s, std::uint64_t firing) const;
+  // How often a firing adds its operand: once, unless a fault has it otherwise.
+  std::uint32_t partial_copies(const StageState& s, std::uint64_t firing) {
+    if (!s.faulty) return 1;
+    return c_.faults.copies(FaultKind::partial_skip, FaultKind::partial_double, at(s), firing);
+  }
   std::byte* slot(const BufferState& b, std::uint64_t page) const {
     return pool_.get() + b.values + page % b.slots * b.slot_bytes;
   }

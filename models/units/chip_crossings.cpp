@@ -75,7 +75,9 @@ void Chip::grant_receive(std::uint32_t receive) {
     if (r.handshake == Handshake::semaphore) {
       while (ch.valid_raised < ch.valid_seen) {
         const std::uint64_t g = ch.valid_raised;
-        if (brings(g) && ch.landed <= pages_before(g)) break;
+        // A signal is held until the page that it came with is there.
+        const std::uint64_t with = ch.fault == 0 ? g : c_.channel_faults[ch.fault - 1].valid[g];
+        if (brings(with) && ch.landed <= pages_before(with)) break;
         r.value = (r.value + 1) & r.mask;
         ++ch.valid_raised;
         tell(ValidRaised{now_, at(ch), g, static_cast<std::uint32_t>(r.value)});
@@ -280,20 +282,25 @@ void Chip::apply_arrived(std::uint32_t channel) {
     const std::uint64_t n = f.came++;
     BufferState& b = c_.buffers[r.buffer];
     const std::uint64_t page = b.initial + n * r.channels + ch.rank;
-    if (find_fault(f.faults, FaultKind::page_bit_flip, n) != nullptr && laws_.values &&
-        staged_header(b, page).bytes > 0)
+    if (laws_.values && staged_header(b, page).bytes > 0 && c_.faults.strikes(FaultKind::page_bit_flip, at(ch), n))
       *staged_slot(b, page) ^= std::byte{1};
-    if (find_fault(f.faults, FaultKind::page_drop, n) != nullptr) {
+    if (c_.faults.strikes(FaultKind::page_drop, at(ch), n)) {
       // nothing comes
-    } else if (find_fault(f.faults, FaultKind::page_swap, n) != nullptr) {
+    } else if (c_.faults.strikes(FaultKind::page_swap, at(ch), n)) {
       f.held = true;
     } else {
       f.order.push_back(n);
-      if (find_fault(f.faults, FaultKind::page_duplicate, n) != nullptr) f.order.push_back(n);
+      if (c_.faults.strikes(FaultKind::page_duplicate, at(ch), n)) f.order.push_back(n);
       if (f.held) f.order.push_back(n - 1);
       f.held = false;
     }
-    ch.arrived = f.order.size();
+    // What comes after the last page that the receiver takes lies there for ever.
+    const std::uint64_t pages = (c_.stages[r.stage].total + r.channels - 1 - ch.rank) / r.channels;
+    for (; ch.arrived < f.order.size(); ++ch.arrived) {
+      if (ch.arrived < pages) continue;
+      const std::uint64_t from = b.initial + f.order[ch.arrived] * r.channels + ch.rank;
+      tell(PageLanded{now_, at(ch), ch.arrived, staged_header(b, from).tag});
+    }
   }
   touch_stage(r.stage);
 }

@@ -15,9 +15,9 @@
 #include "compiler/ir/program.h"
 #include "models/events/events.h"
 #include "models/units/agcu.h"
+#include "models/units/chip_faults.h"
 #include "models/units/chip_link.h"
 #include "models/units/event_queue.h"
-#include "models/units/fault.h"
 #include "models/units/memory.h"
 #include "models/units/network.h"
 #include "models/units/pcu.h"
@@ -343,26 +343,6 @@ struct ReceiveState {
   bool unreachable = false;
 };
 
-// The fault of a kind that strikes at number `nth`, or null.
-inline const Fault* find_fault(const std::vector<Fault>& faults, FaultKind kind, std::uint64_t nth) {
-  for (const Fault& f : faults)
-    if (f.kind == kind && f.nth == nth) return &f;
-  return nullptr;
-}
-
-// Only where a test or the user breaks something.
-struct BufferFaults {
-  std::vector<Fault> faults;
-  std::uint64_t produced = 0;
-  bool held = false;
-};
-struct ChannelFaults {
-  std::vector<Fault> faults;
-  std::vector<std::uint64_t> order;  // landing page m is page order[m] as sent
-  std::uint64_t came = 0;
-  bool held = false;
-};
-
 struct FreeDeleter {
   void operator()(std::byte* p) const { std::free(p); }
 };
@@ -392,9 +372,10 @@ struct ChipState {
   std::vector<ReceiveChannel> receive_channels;
   std::vector<Relay> relays;
   std::vector<std::vector<std::uint32_t>> section_stages;  // by section id
+  // Empty unless a test or the user breaks something.
+  ChipFaults faults;
   std::vector<BufferFaults> buffer_faults;
   std::vector<ChannelFaults> channel_faults;
-  std::vector<Fault> edge_faults, stage_faults;
 
   std::vector<Pmu> pmus;
   std::vector<AgcuState> agcus;

@@ -57,13 +57,6 @@ Chip::View Chip::view(const StageState& s, std::uint32_t port, std::uint64_t fir
   return v;
 }
 
-const FaultKind* Chip::fault_of(const StageState& s, std::uint64_t firing) const {
-  if (!s.faulty) return nullptr;
-  for (const Fault& f : c_.stage_faults)
-    if (f.stage && *f.stage == at(s) && f.nth == firing) return &f.kind;
-  return nullptr;
-}
-
 // Puts the result of a firing into the pages that it will push: header and, where there are values, `values` of type
 // `from` converted to the buffer's.
 void Chip::write_outputs(StageState& s, std::uint64_t firing, const PageTag& tag, std::uint64_t elements,
@@ -110,14 +103,9 @@ void Chip::start_matmul(std::uint32_t stage) {
     acc.tag.cols = b.tag.cols;
     if (held != nullptr) std::memset(held, 0, std::min<std::uint64_t>(area(acc.tag) * size, sp.accumulator_bytes));
   }
-  const FaultKind* fault = fault_of(s, f);
-  const int times = fault == nullptr                      ? 1
-                    : *fault == FaultKind::partial_double ? 2
-                    : *fault == FaultKind::partial_skip   ? 0
-                                                          : 1;
   // Pages that a fault mixed up may not fit each other: what they have in common is multiplied.
   const std::uint32_t depth = std::min(a.tag.cols, b.tag.rows);
-  for (int i = 0; i < times; ++i) {
+  for (std::uint32_t n = partial_copies(s, f); n > 0; --n) {
     acc.tag.provenance =
         provenance_.extend(acc.tag.provenance, {c_.chip, a.tag.col, a.tag.col + std::uint64_t{a.tag.cols}});
     const bool fits = a.tag.rows == acc.tag.rows && b.tag.cols == acc.tag.cols &&
@@ -166,7 +154,6 @@ void Chip::start_generic(std::uint32_t stage) {
   std::uint64_t elements = 0, operations = 0;
   Bytes read = 0;
   const auto scratch = [&](std::size_t place) { return scratch_.data() + place * c_.scratch_bytes; };
-  const FaultKind* fault = fault_of(s, f);
 
   for (std::size_t i = 0; i < body.size(); ++i) {
     const ExprNode& node = body[i];
@@ -225,10 +212,7 @@ void Chip::start_generic(std::uint32_t stage) {
                                 : right.constant ? left.elements
                                                  : std::min(left.elements, right.elements);
         const bool adds = node.op == ExprOp::add;
-        const int times = !adds || !right.operand || fault == nullptr ? 1
-                          : *fault == FaultKind::partial_double       ? 2
-                          : *fault == FaultKind::partial_skip         ? 0
-                                                                      : 1;
+        const std::uint32_t times = adds && right.operand ? partial_copies(s, f) : 1;
         const ElementOp op = node.op == ExprOp::subtract   ? ElementOp::subtract
                              : node.op == ExprOp::multiply ? ElementOp::multiply
                              : node.op == ExprOp::maximum  ? ElementOp::maximum
@@ -245,7 +229,7 @@ void Chip::start_generic(std::uint32_t stage) {
           left.tag = right.tag;
           left.tag.provenance = held;
         }
-        for (int t = 0; t < times; ++t) {
+        for (std::uint32_t t = 0; t < times; ++t) {
           const PageTag before = left.tag;
           left.tag.provenance = provenance_.sum(left.tag.provenance, right.tag.provenance);
           if (adds) tell(PartialFolded{now_, at(s), f, before, right.tag, left.tag});

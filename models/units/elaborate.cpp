@@ -816,7 +816,6 @@ class Elaborator {
   }
 
   // ---- faults
-  // Producers of a faulty buffer write beside it, so that what is pushed can differ from what was made.
   void stage_beside(ChipState& c, BufferState& b) {
     if (b.fault != 0) return;
     c.buffer_faults.emplace_back();
@@ -828,40 +827,50 @@ class Elaborator {
   }
 
   void apply_faults() {
-    for (const Fault& f : faults_) {
-      if (f.buffer && f.buffer->buffer.value < p_.buffers.size()) {
-        const GroupId g = p_.buffer(f.buffer->buffer).group;
-        if (f.buffer->instance >= group(g).sites.size()) continue;
-        ChipState& c = chip(chip_of(g));
-        BufferState& b = c.buffers[buffer_base_[f.buffer->buffer.value] + f.buffer->instance];
-        if (b.landing) continue;  // a landing buffer is broken by its edge
-        stage_beside(c, b);
-        c.buffer_faults[b.fault - 1].faults.push_back(f);
-      } else if (f.stage && f.stage->stage.value < p_.stages.size()) {
-        const GroupId g = p_.stage(f.stage->stage).group;
-        if (f.stage->instance >= group(g).sites.size()) continue;
-        ChipState& c = chip(chip_of(g));
-        c.stages[stage_base_[f.stage->stage.value] + f.stage->instance].faulty = true;
-        c.stage_faults.push_back(f);
-      } else if (f.edge) {
-        for (ChipState& c : out_.chips) {
-          bool ours = false;
-          for (SendChannel& ch : c.send_channels)
-            if (ch.edge == f.edge->value && ch.from == f.instance) ch.faulty = ours = true;
-          if (ours) c.edge_faults.push_back(f);
-          for (ReceiveChannel& ch : c.receive_channels) {
-            if (ch.edge != f.edge->value || ch.from != f.instance) continue;
-            BufferState& b = c.buffers[c.receives[ch.receive].buffer];
-            stage_beside(c, b);
-            // Every channel of the landing buffer goes through the staging area; only this one is broken.
-            if (ch.fault == 0) {
-              c.channel_faults.emplace_back();
-              ch.fault = static_cast<std::uint32_t>(c.channel_faults.size());
-            }
-            c.channel_faults[ch.fault - 1].faults.push_back(f);
-          }
-        }
+    for (std::size_t n = 0; n < faults_.size(); ++n) {
+      const Fault& f = faults_[n];
+      if (f.buffer) break_buffer(f, n);
+      if (f.stage) break_stage(f, n);
+      if (f.edge) break_edge(f, n);
+    }
+  }
+
+  void break_buffer(const Fault& f, std::size_t n) {
+    if (f.buffer->buffer.value >= p_.buffers.size()) return;
+    const GroupId g = p_.buffer(f.buffer->buffer).group;
+    if (f.buffer->instance >= group(g).sites.size()) return;
+    ChipState& c = chip(chip_of(g));
+    BufferState& b = c.buffers[buffer_base_[f.buffer->buffer.value] + f.buffer->instance];
+    if (b.landing) return;  // a landing buffer is broken by its edge
+    stage_beside(c, b);
+    c.faults.add(f, n);
+  }
+
+  void break_stage(const Fault& f, std::size_t n) {
+    if (f.stage->stage.value >= p_.stages.size()) return;
+    const GroupId g = p_.stage(f.stage->stage).group;
+    if (f.stage->instance >= group(g).sites.size()) return;
+    ChipState& c = chip(chip_of(g));
+    c.stages[stage_base_[f.stage->stage.value] + f.stage->instance].faulty = true;
+    c.faults.add(f, n);
+  }
+
+  // At both ends of the sending instance's channels.
+  void break_edge(const Fault& f, std::size_t n) {
+    for (ChipState& c : out_.chips) {
+      bool ours = false;
+      for (SendChannel& ch : c.send_channels)
+        if (ch.edge == f.edge->value && ch.from == f.instance) ch.faulty = ours = true;
+      for (ReceiveChannel& ch : c.receive_channels) {
+        if (ch.edge != f.edge->value || ch.from != f.instance) continue;
+        ours = true;
+        // Every channel of the landing buffer goes through the staging area; only this one is broken.
+        stage_beside(c, c.buffers[c.receives[ch.receive].buffer]);
+        if (ch.fault != 0) continue;
+        c.channel_faults.emplace_back();
+        ch.fault = static_cast<std::uint32_t>(c.channel_faults.size());
       }
+      if (ours) c.faults.add(f, n);
     }
   }
 

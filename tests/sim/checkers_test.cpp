@@ -235,6 +235,23 @@ TEST_CASE("semaphores: signals raised twice, consumed before they are raised, or
     b.run(events);
     CHECK(b.caught(Code::RDU7005));
   }
+  SUBCASE("a page that nobody sent") {
+    Bench b(program);
+    b.run(doubled(b.events, find_event<PageLanded>(b.events)));
+    CHECK(b.caught(Code::RDU7005));
+  }
+  SUBCASE("valid before its page has landed") {
+    Bench b(program);
+    auto events = b.events;
+    const auto landed = find_event<PageLanded>(events), raised = find_event<ValidRaised>(events);
+    REQUIRE(landed < raised);
+    const AnyEvent early = events[raised];
+    events.erase(events.begin() + static_cast<std::ptrdiff_t>(raised));
+    events.insert(events.begin() + static_cast<std::ptrdiff_t>(landed), early);
+    b.run(events);
+    CHECK(b.caught(Code::RDU7024));
+    CHECK_FALSE(b.caught(Code::RDU7005));
+  }
   SUBCASE("valid never consumed") {
     Bench b(program);
     b.run(without(b.events, find_event<ValidConsumed>(b.events)));
@@ -262,6 +279,11 @@ TEST_CASE("barriers: a member that leaves before all have arrived, or is a gener
     auto events = b.events;
     std::get<BarrierArrived>(events[find_event<BarrierArrived>(events)]).member = 7;
     b.run(events);
+    CHECK(b.caught(Code::RDU7006));
+  }
+  SUBCASE("a page that nobody sent") {
+    Bench b(program);
+    b.run(doubled(b.events, find_event<PageLanded>(b.events)));
     CHECK(b.caught(Code::RDU7006));
   }
   SUBCASE("one does not leave at the end") {

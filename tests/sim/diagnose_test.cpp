@@ -98,6 +98,18 @@ TEST_CASE("a page that was sent and did not land is a lost token, although every
   CHECK(d.diagnostic.message.find("1 pages were sent and 0 landed") != std::string::npos);
 }
 
+TEST_CASE("a page that left between two generations of a barrier, or after a ready, and did not land is lost") {
+  for (const Handshake h : {Handshake::barrier, Handshake::semaphore}) {
+    Stuck s(h);
+    s.until(find_event<PageLanded>(s.events));
+    s.waits(recv, Waiting::For::page, landing);
+    s.waits(fold, Waiting::For::page, landing);
+    const Diagnosis d = s.diagnosis();
+    CHECK(d.kind == StuckKind::lost_token);
+    CHECK(d.diagnostic.message.find("1 pages were sent and 0 landed") != std::string::npos);
+  }
+}
+
 TEST_CASE("a page that was reserved by a stage that has finished and was not pushed is lost") {
   Stuck s;
   s.until(find_event<PagePushed>(s.events));

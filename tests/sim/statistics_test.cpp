@@ -50,11 +50,30 @@ TEST_CASE("links and memories count their bytes and cycles") {
   Statistics s(instances, two_chips(), nullptr);
   replay(good_run(p, table), s);
   CHECK(s.link(LinkId{0u}).bytes == 4096);
-  CHECK(s.link(LinkId{0u}).busy == 64);
+  CHECK(s.link(LinkId{0u}).busy_until(10000) == 64);
   CHECK(s.link(LinkId{1u}).bytes == 0);
   CHECK(s.memory(ChipId{0u}, MemorySpace::hbm).written == 4096);
   CHECK(s.memory(ChipId{0u}, MemorySpace::hbm).read == 0);
   CHECK(s.memory(ChipId{1u}, MemorySpace::hbm).busy == 0);
+}
+
+TEST_CASE("a link is taken for no more cycles than pass, whatever is rounded and wherever the run is cut") {
+  const SpatialProgram p = small_program();
+  const Instances instances(p);
+  Statistics s(instances, two_chips(), nullptr);
+  const LinkId link{0u};
+  // Three signals within a cycle and a half, then two pages: one that is on its way at cycle 100, one that waits for
+  // it.
+  for (const Cycle begin : {10, 10, 11}) s.on(LinkUsed{10, link, begin, begin + 1, 8, true});
+  CHECK(s.link(link).busy_until(10000) == 2);
+  s.on(LinkUsed{80, link, 80, 140, 4096, false});
+  s.on(LinkUsed{90, link, 140, 200, 4096, false});
+  s.on(LinkUsed{91, link, 250, 260, 4096, false});
+  CHECK(s.link(link).busy_until(100) == 2 + 20);
+  CHECK(s.link(link).busy_until(150) == 2 + 70);
+  CHECK(s.link(link).busy_until(10000) == 2 + 120 + 10);
+  s.on(LinkUsed{300, link, 300, 301, 8, true});
+  CHECK(s.link(link).busy_until(10000) == 2 + 120 + 10 + 1);
 }
 
 TEST_CASE("the residuals add up to simulated - predicted, whatever was simulated and predicted") {
