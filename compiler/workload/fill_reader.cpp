@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/support/split_mix.h"
 #include "compiler/support/units.h"
 #include "compiler/workload/data_file.h"
 #include "compiler/workload/float_bits.h"
@@ -86,15 +87,6 @@ class SliceRuns {
   std::size_t outer_ = 0;  // axes outside of a run
   std::int64_t length_ = 1;
 };
-
-// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014): output number p,
-// counted from 0, of the generator started at `seed`. Its state is a counter, so any output can be had by itself.
-std::uint64_t split_mix_64(std::uint64_t seed, std::uint64_t p) {
-  std::uint64_t z = seed + (p + 1) * 0x9E3779B97F4A7C15U;
-  z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-  z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-  return z ^ (z >> 31U);
-}
 
 struct SliceWriter {
   DType dtype;

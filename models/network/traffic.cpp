@@ -7,6 +7,8 @@
 #include <bit>
 #include <cassert>
 
+#include "compiler/support/split_mix.h"
+
 namespace rdusim {
 
 namespace {
@@ -15,23 +17,6 @@ constexpr std::array<std::string_view, traffic_patterns> pattern_names{
     "uniform", "transpose", "tornado", "neighbour", "bit-complement", "bit-reverse", "shuffle", "hotspot"};
 
 __extension__ typedef unsigned __int128 Wide;
-
-// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-class SplitMix64 {
- public:
-  explicit SplitMix64(std::uint64_t state) : state_(state) {}
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
-  }
-  // Uniform in [0, n), by the high half of the product; the bias is below n / 2^64.
-  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>((static_cast<Wide>(next()) * n) >> 64); }
-
- private:
-  std::uint64_t state_;
-};
 
 // num / den of 2^64, for comparison with a random number: true with that probability. den >= num.
 std::uint64_t threshold(std::uint64_t num, std::uint64_t den) {
@@ -48,13 +33,13 @@ class Destinations {
         nodes_(network.width * network.height),
         hot_(threshold(options.hot_share.num, options.hot_share.den)) {}
 
-  NodeId of(NodeId from, SplitMix64& random) const {
+  NodeId of(NodeId from, std::uint64_t& random) const {
     const std::uint32_t w = network_.width, h = network_.height;
     const std::uint32_t x = from % w, y = from / w;
     const auto bits = static_cast<std::uint32_t>(std::countr_zero(nodes_));
     switch (options_.pattern) {
       case TrafficPattern::uniform:
-        return random.below(nodes_);
+        return draw_below(random, nodes_);
       case TrafficPattern::transpose:
         return x * w + y;
       case TrafficPattern::tornado:
@@ -71,10 +56,10 @@ class Destinations {
       case TrafficPattern::shuffle:
         return bits == 0 ? from : (from << 1 | from >> (bits - 1)) & (nodes_ - 1);
       case TrafficPattern::hotspot:
-        if (random.next() < hot_) {
-          return options_.hot[random.below(static_cast<std::uint32_t>(options_.hot.size()))];
+        if (draw(random) < hot_) {
+          return options_.hot[draw_below(random, static_cast<std::uint32_t>(options_.hot.size()))];
         }
-        return random.below(nodes_);
+        return draw_below(random, nodes_);
     }
     return from;
   }
@@ -89,8 +74,8 @@ class Destinations {
 // One unit's Bernoulli process, run only as far as its queue is taken: what waits in an infinite queue need not be
 // kept, since the process can be asked for it when its turn comes.
 struct Process {
-  SplitMix64 random{0};
-  Cycle next = 0;  // cycle that the process has not been asked for
+  std::uint64_t random = 0;  // state of its generator
+  Cycle next = 0;            // cycle that the process has not been asked for
 };
 
 }  // namespace
@@ -160,8 +145,8 @@ TrafficResult run_traffic(const FlitNetworkParameters& parameters, const Traffic
   const Destinations destinations(parameters, options);
   const std::uint64_t chance = threshold(options.rate.num, options.rate.den * options.packet_flits);
   std::vector<Process> processes(nodes);
-  SplitMix64 seeds(options.seed);
-  for (Process& p : processes) p.random = SplitMix64(seeds.next());
+  std::uint64_t seeds = options.seed;
+  for (Process& p : processes) p.random = draw(seeds);
 
   const Cycle from = options.warm_up, to = options.warm_up + options.measure;
   const Cycle last = to + options.warm_up + options.measure;
@@ -185,7 +170,7 @@ TrafficResult run_traffic(const FlitNetworkParameters& parameters, const Traffic
       Process& p = processes[n];
       while (p.next <= now) {
         const Cycle created = p.next++;
-        if (p.random.next() >= chance) continue;
+        if (draw(p.random) >= chance) continue;
         const bool measured = created >= from && created < to;
         if (measured) {
           ++outstanding;
@@ -224,7 +209,7 @@ TrafficResult run_traffic(const FlitNetworkParameters& parameters, const Traffic
   // What the sources made and never got to put in was measured as well: ask the processes for it.
   for (Process& p : processes) {
     for (; p.next < to; ++p.next) {
-      if (p.random.next() >= chance) continue;
+      if (draw(p.random) >= chance) continue;
       (void)destinations.of(0, p.random);
       if (p.next < from) continue;
       ++outstanding;

@@ -7,6 +7,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "compiler/support/split_mix.h"
 #include "models/units/chip.h"
 #include "models/units/elaborate.h"
 
@@ -21,13 +22,6 @@ namespace {
 // The kernel counts in its time resolution: one tick is one cycle of the fabric clock. Nobody reads seconds from it.
 sc_core::sc_time ticks(Cycle cycles) {
   return sc_core::sc_time::from_value(cycles);
-}
-
-std::uint64_t draw(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
 }
 
 // How a run is going, as all chips see it.

@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/support/split_mix.h"
+
 namespace rdusim {
 namespace {
-
-// A small generator of our own for the shuffling test mode: the same order on every computer.
-std::uint64_t draw(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 
 Pool zeroed(std::size_t bytes) {
   return Pool(static_cast<std::byte*>(std::calloc(std::max<std::size_t>(bytes, 1), 1)));
