@@ -100,8 +100,7 @@ struct Listeners {
   Statistics statistics;
 
   std::vector<EventSink*> sinks() {
-    return {&handshakes, &tokens,   &semaphores,  &barriers,  &pages,
-            &provenance, &coverage, &collectives, &statistics};
+    return {&handshakes, &tokens, &semaphores, &barriers, &pages, &provenance, &coverage, &collectives, &statistics};
   }
   void finish(Cycle at) {
     handshakes.finish(at);
@@ -493,12 +492,12 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   Watchdog watchdog(options.max_seconds, stop);
   const auto machine_began = std::chrono::steady_clock::now();
   RunEnd end{machine.run(), false};
-  result.report.machine_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
+  result.report.machine_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
   watchdog.finish();
   end.out_of_time = watchdog.expired();
 
-  auto written =
-      traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, {}, outcome_to_text(end)});
+  auto written = traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, outcome_to_text(end)});
   auto concluded = conclude(loaded, options, l, end, &*sources, std::move(result));
   if (!concluded) return concluded;
   if (!written) {

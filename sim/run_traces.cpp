@@ -1,9 +1,14 @@
 #include "sim/run_traces.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "compiler/program/prog_bin.h"
 #include "sim/version.h"
+#include "traces/chrome.h"
+#include "traces/perfetto.h"
+#include "traces/vcd.h"
 
 namespace rdusim {
 
@@ -17,22 +22,40 @@ Result<RunTraces> RunTraces::open(const LoadedProgram& loaded, const TraceOption
             Roster::most_instances);
     return d;
   }
+  TraceScope scope;
+  auto selection = TraceSelection::parse(options.filters, *t.roster_);
+  if (!selection) return selection.diagnostics();
+  scope.selection = std::move(selection).value();
+  scope.from = options.from.value_or(scope.from);
+  scope.to = options.to.value_or(scope.to);
+  scope.limit = options.limit;
   for (const std::string& file : options.files) {
-    const std::string format = std::filesystem::path(file).extension().string();
     Open o;
     o.row.file = file;
-    if (format == ".rdulog") {
+    const auto take = [&](auto made) {
+      if (made)
+        o.writer = std::move(made).value();
+      else
+        d = made.diagnostics();
+    };
+    const std::string extension = std::filesystem::path(file).extension().string();
+    if (extension == ".rdulog") {
       o.row.format = "event-log";
-      LogHead head;
-      head.rdusim = version;
-      head.run = run;
-      auto w = EventLogWriter::create(file, *t.roster_, head, encode(loaded.program), options.limit);
-      if (!w) return w.diagnostics();
-      o.writer = std::move(w).value();
+      const LogHead head{std::string(version), run, fmt::format("{}", fmt::join(options.filters, " "))};
+      take(EventLogWriter::create(file, *t.roster_, head, encode(loaded.program), scope));
+    } else if (extension == ".vcd") {
+      o.row.format = "vcd";
+      take(VcdWriter::create(file, *t.roster_, scope, std::string(version)));
+    } else if (extension == ".pftrace") {
+      o.row.format = "perfetto";
+      take(PerfettoWriter::create(file, *t.roster_, scope, std::string(version)));
+    } else if (extension == ".json") {
+      o.row.format = "chrome";
+      take(ChromeWriter::create(file, *t.roster_, scope, std::string(version)));
     } else {
-      d.error(Code::RDU8018, "--trace " + file, "'{}' is no format of a trace", format);
-      return d;
+      d.error(Code::RDU8018, "--trace " + file, "'{}' is no format of a trace", extension);
     }
+    if (d.has_errors()) return d;
     t.open_.push_back(std::move(o));
   }
   return t;

@@ -103,8 +103,11 @@ std::string_view name_of(End end) {
 }
 
 std::string run_to_text(const RunOptions& o, const std::string& program_sha256) {
+  JsonArray faults;
+  for (const std::string& f : o.faults) faults.emplace_back(f);
   Json j;
   j.set("program_sha256", program_sha256)
+      .set("faults", std::move(faults))
       .set("options", Json(o.reported))
       .set("values", o.values)
       .set("collect_violations", o.collect_violations)
@@ -123,6 +126,12 @@ std::optional<TracedRun> run_from_text(std::string_view text) {
   if (sha == nullptr || sha->as_string() == nullptr || options == nullptr || !values || !collect) return std::nullopt;
   r.program_sha256 = *sha->as_string();
   if (options->as_object() != nullptr) r.options.reported = *options->as_object();
+  const Json* faults = j->find("faults");
+  if (faults == nullptr || faults->as_array() == nullptr) return std::nullopt;
+  for (const Json& f : *faults->as_array()) {
+    if (f.as_string() == nullptr) return std::nullopt;
+    r.options.faults.push_back(*f.as_string());
+  }
   r.options.values = *values;
   r.options.collect_violations = *collect;
   r.options.max_cycles = number(*j, "max_cycles");
@@ -138,6 +147,9 @@ std::string outcome_to_text(const RunEnd& end) {
   JsonArray waiting;
   for (const Waiting& w : o.waiting) waiting.push_back(waiting_to_json(w));
   j.set("waiting", std::move(waiting));
+  JsonArray struck;
+  for (const std::uint64_t n : o.struck) struck.emplace_back(n);
+  j.set("struck", std::move(struck));
   return to_text(j, true);
 }
 
@@ -149,8 +161,11 @@ std::optional<RunEnd> outcome_from_text(std::string_view text, const SpatialProg
   const auto cycles = number(*j, "cycles"), activations = number(*j, "activations");
   const auto late = flag(*j, "out_of_time");
   const Json* waiting = j->find("waiting");
-  if (!how || !cycles || !activations || !late || waiting == nullptr || waiting->as_array() == nullptr)
+  const Json* struck = j->find("struck");
+  if (!how || !cycles || !activations || !late || waiting == nullptr || waiting->as_array() == nullptr ||
+      struck == nullptr || struck->as_array() == nullptr)
     return std::nullopt;
+  for (const Json& n : *struck->as_array()) end.outcome.struck.push_back(n.as_uint64().value_or(0));
   end.outcome.end = static_cast<End>(*how);
   end.outcome.cycles = *cycles;
   end.outcome.activations = *activations;

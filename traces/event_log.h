@@ -11,6 +11,7 @@
 
 #include "compiler/support/file_stream.h"
 #include "traces/event_model.h"
+#include "traces/trace_scope.h"
 #include "traces/trace_writer.h"
 #include "traces/wire.h"
 
@@ -27,11 +28,10 @@ struct LogHead {
 
 class EventLogWriter final : public TraceWriter {
  public:
-  // `roster` is indexed and outlives this. `program`: prog.bin of what runs. `limit`: of the file's bytes; what comes
-  // after it is counted and dropped. Errors: RDU5008.
+  // `roster` is indexed and outlives this. `program`: prog.bin of what runs. Errors: RDU5008.
   static Result<std::unique_ptr<EventLogWriter>> create(const std::string& path, const Roster& roster,
                                                         const LogHead& head, std::string_view program,
-                                                        std::optional<Bytes> limit);
+                                                        TraceScope scope);
 
   void use(const ProvenanceTable& table) override { table_ = &table; }
 #define RDU_DECLARE(Event) void on(const Event& e) override;
@@ -40,7 +40,7 @@ class EventLogWriter final : public TraceWriter {
   Result<TraceSize> finish(const TraceEnd& end) override;
 
  private:
-  EventLogWriter(FileWriter file, const Roster& roster, std::optional<Bytes> limit);
+  EventLogWriter(FileWriter file, const Roster& roster, TraceScope scope);
   template <class E>
   void put(const E& e);
   std::uint64_t local(ProvenanceId id);
@@ -67,8 +67,8 @@ class EventLogWriter final : public TraceWriter {
   std::vector<Entry> index_;
   std::array<std::uint64_t, event_kinds> counts_{};
   std::uint64_t events_ = 0;
-  std::uint64_t dropped_ = 0;  // by the limit
-  std::optional<Bytes> limit_;
+  Dropped dropped_;
+  TraceScope scope_;
 };
 
 // What stands behind the events, and what was met on the way.

@@ -327,10 +327,9 @@ Result<LogEnd> EventLogReader::read(EventSink& sink, const LogWindow& window) {
       const std::uint64_t n = in.varint();
       if (i < event_kinds) end.counts[i] = n;
     }
-    t.dropped = {in.varint(), in.varint(), in.varint()};
+    end.dropped = {in.varint(), in.varint(), in.varint()};
     t.outcome = in.text();
     if (in.failed() || !in.done()) return malformed("how the run ended is malformed");
-    end.dropped = t.dropped;
     end.end = std::move(t);
     return end;
   }

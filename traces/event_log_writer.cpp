@@ -12,20 +12,20 @@ constexpr std::uint64_t end_bytes = std::uint64_t{1} << 14;
 
 }  // namespace
 
-EventLogWriter::EventLogWriter(FileWriter file, const Roster& roster, std::optional<Bytes> limit)
+EventLogWriter::EventLogWriter(FileWriter file, const Roster& roster, TraceScope scope)
     : file_(std::move(file)),
       roster_(roster),
       model_(roster),
       block_(log_block::events_bytes + longest_event),
       at_(block_.data()),
-      limit_(limit) {}
+      scope_(std::move(scope)) {}
 
 Result<std::unique_ptr<EventLogWriter>> EventLogWriter::create(const std::string& path, const Roster& roster,
                                                                const LogHead& head, std::string_view program,
-                                                               std::optional<Bytes> limit) {
+                                                               TraceScope scope) {
   auto file = FileWriter::create(path);
   if (!file) return file.diagnostics();
-  std::unique_ptr<EventLogWriter> w(new EventLogWriter(std::move(file).value(), roster, limit));
+  std::unique_ptr<EventLogWriter> w(new EventLogWriter(std::move(file).value(), roster, std::move(scope)));
   std::string start(log_block::magic);
   put_u32(start, event_log_version);
   w->file_.write(start);
@@ -94,8 +94,19 @@ std::uint64_t EventLogWriter::local(ProvenanceId id) {
 
 template <class E>
 void EventLogWriter::put(const E& e) {
-  if (limit_ && file_.size() + static_cast<std::uint64_t>(at_ - block_.data()) + longest_event + end_bytes > *limit_) {
-    ++dropped_;
+  switch (wanted(e, scope_, roster_)) {
+    case Wanted::yes:
+      break;
+    case Wanted::filtered:
+      ++dropped_.filter;
+      return;
+    case Wanted::outside:
+      ++dropped_.window;
+      return;
+  }
+  const std::uint64_t bytes = file_.size() + static_cast<std::uint64_t>(at_ - block_.data());
+  if (scope_.limit && bytes + longest_event + end_bytes > *scope_.limit) {
+    ++dropped_.limit;
     return;
   }
   if (records_ == 0) {
@@ -195,8 +206,7 @@ Result<TraceSize> EventLogWriter::finish(const TraceEnd& end) {
   flush();
   TraceSize size;
   size.events = events_;
-  size.dropped = end.dropped;
-  size.dropped.limit += dropped_;
+  size.dropped = dropped_;
   std::string payload;
   put_text(payload, end.reason);
   put_varint(payload, end.cycles);

@@ -24,7 +24,6 @@ struct Dropped {
 struct TraceEnd {
   std::string reason;  // "finished", "quiescent", "stopped", "max-cycles"
   Cycle cycles = 0;
-  Dropped dropped;      // before events came to the writer
   std::string outcome;  // JSON, for a replay
 };
 

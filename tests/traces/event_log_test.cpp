@@ -23,13 +23,13 @@ struct Written {
   TraceSize size;
 };
 
-Written write_log(const std::string& path, std::optional<Bytes> limit = std::nullopt) {
+Written write_log(const std::string& path, TraceScope scope = {}) {
   Written w;
   REQUIRE(w.roster.index());
   LogHead head;
   head.rdusim = "test";
   head.run = "{}";
-  auto writer = EventLogWriter::create(path, w.roster, head, "not a program", limit);
+  auto writer = EventLogWriter::create(path, w.roster, head, "not a program", std::move(scope));
   REQUIRE(writer.ok());
   FanOut both(std::span<EventSink* const>{});
   TensorImages images(w.loaded.program.tensors.size());
@@ -42,7 +42,7 @@ Written write_log(const std::string& path, std::optional<Bytes> limit = std::nul
   writer.value()->use(machine.provenance());
   const MachineOutcome outcome = machine.run();
   REQUIRE(outcome.end == MachineOutcome::End::finished);
-  auto size = writer.value()->finish({"finished", outcome.cycles, {}, "{}"});
+  auto size = writer.value()->finish({"finished", outcome.cycles, "{}"});
   REQUIRE(size.ok());
   w.size = *size;
   return w;
@@ -301,11 +301,12 @@ TEST_CASE("a limit is kept, and what it left out is counted") {
   REQUIRE(log.ok());
   const Bytes limit = whole.size.bytes - events_bytes / 2 + (1 << 14);
   auto again = EventLogReader::open(folder / "a.rdulog");
-  auto writer = EventLogWriter::create(folder / "b.rdulog", again->roster(), again->head(), "", limit);
+  auto writer = EventLogWriter::create(folder / "b.rdulog", again->roster(), again->head(), "",
+                                       TraceScope{{}, 0, ~Cycle{0}, limit});
   REQUIRE(writer.ok());
   writer.value()->use(again->provenance());
   REQUIRE(again->read(*writer.value()).ok());
-  const auto size = writer.value()->finish({"finished", 1, {}, "{}"});
+  const auto size = writer.value()->finish({"finished", 1, "{}"});
   REQUIRE(size.ok());
   CHECK(size->bytes <= limit);
   CHECK(size->dropped.limit > 0);

@@ -1,0 +1,123 @@
+// Waveforms, read back through GTKWave's own reader and held against the events, change by change.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "tests/traces/signal_fold.h"
+#include "tests/traces/traced_run.h"
+#include "traces/event_log.h"
+#include "traces/timebase.h"
+
+namespace rdusim {
+namespace {
+
+using namespace test;
+
+std::string through_gtkwave(const Scratch& folder, const std::string& vcd) {
+  const std::string fst = folder / "back.fst", back = folder / "back.vcd";
+  REQUIRE(std::system(("vcd2fst " + vcd + " " + fst + " >/dev/null 2>&1").c_str()) == 0);
+  REQUIRE(std::system(("fst2vcd " + fst + " > " + back + " 2>/dev/null").c_str()) == 0);
+  return file_bytes(back);
+}
+
+void check_same(const Waveform& expected, const Waveform& shown) {
+  std::size_t changes = 0;
+  for (const auto& [name, values] : expected) {
+    INFO(name);
+    const auto it = shown.find(name);
+    REQUIRE(it != shown.end());
+    REQUIRE(it->second == values);
+    changes += values.size();
+  }
+  for (const auto& [name, values] : shown) {
+    INFO(name);
+    REQUIRE(expected.count(name) == 1);
+  }
+  CHECK(changes > 200);
+}
+
+// Runs with a log and a waveform, and compares them; of a filtered run, the signals that it shows.
+void check_run(const LoadedProgram& loaded, std::vector<std::string> filters = {}) {
+  const Scratch folder;
+  RunOptions options;
+  options.values = false;
+  options.trace.filters = filters;
+  const RunResult run = traced(loaded, {folder / "a.vcd", folder / "a.rdulog"}, options);
+  CHECK(run.report.verdict == Verdict::pass);
+  auto log = EventLogReader::open(folder / "a.rdulog");
+  REQUIRE(log.ok());
+  SignalFold fold(log->roster());
+  REQUIRE(log->read(fold).ok());
+  Waveform expected = fold.finish(run.report.cycles);
+  const std::uint64_t ticks = timebase_of(loaded.target.clock_ghz).ticks_per_cycle;
+  const Waveform shown = changes_of(read_vcd(through_gtkwave(folder, folder / "a.vcd"), ticks));
+  // A resource that nobody used is shown idle.
+  for (const auto& [name, values] : shown)
+    if (name.ends_with(".busy")) expected[name].emplace(0, 0);
+  if (!filters.empty()) std::erase_if(expected, [&](const auto& e) { return shown.count(e.first) == 0; });
+  check_same(changes_of(std::move(expected)), shown);
+}
+
+TEST_CASE("GTKWave reads every change of a run with tokens as the events have it") {
+  check_run(small_matmul());
+}
+
+TEST_CASE("GTKWave reads every change of a run with semaphores as the events have it") {
+  check_run(small_matmul(2, "wormhole"));
+}
+
+TEST_CASE("GTKWave reads every change of a run with barriers as the events have it") {
+  check_run(small_matmul(2, std::string(RDUSIM_SOURCE_DIR) + "/tests/support/barrier.toml"));
+}
+
+TEST_CASE("GTKWave reads a site of the 16-chip example as the events have it") {
+  check_run(compiled("llama-3.1-8b-down-proj.toml", 16), {"chip=5", "site=1:0"});
+}
+
+TEST_CASE("a tick is exact: a whole number of a decimal unit, or a cycle, said so") {
+  const auto of = [](std::uint64_t num, std::uint64_t den) { return timebase_of(make_fraction(num, den)); };
+  CHECK(of(1, 1).unit == "1 ns");
+  CHECK(of(1, 1).ticks_per_cycle == 1);
+  CHECK(of(2, 1).unit == "100 ps");
+  CHECK(of(2, 1).ticks_per_cycle == 5);
+  CHECK(of(8, 5).unit == "1 ps");
+  CHECK(of(8, 5).ticks_per_cycle == 625);
+  CHECK(of(1, 2).unit == "1 ns");
+  CHECK(of(1, 2).ticks_per_cycle == 2);
+  CHECK_FALSE(of(6, 5).exact);
+  CHECK(of(6, 5).ticks_per_cycle == 1);
+  CHECK(of(6, 5).note.find("5/6 ns") != std::string::npos);
+}
+
+TEST_CASE("a waveform of a window begins with the values at its first cycle") {
+  const Scratch folder;
+  RunOptions options;
+  options.values = false;
+  options.trace.from = 3000;
+  options.trace.to = 6000;
+  const LoadedProgram loaded = small_matmul();
+  const RunResult run = traced(loaded, {folder / "a.vcd"}, options);
+  REQUIRE(run.report.cycles > 6000);
+  const std::string vcd = file_bytes(folder / "a.vcd");
+  const Waveform shown = read_vcd(vcd, timebase_of(loaded.target.clock_ghz).ticks_per_cycle);
+  std::size_t changes = 0;
+  for (const auto& [name, values] : shown) {
+    CHECK(values.begin()->first == 3000);
+    CHECK(values.rbegin()->first <= 6000);
+    changes += values.size() - 1;
+  }
+  CHECK(changes > 10);
+}
+
+TEST_CASE("the same run gives the same waveform, byte for byte, and it has no date") {
+  const Scratch folder;
+  RunOptions options;
+  options.values = false;
+  traced(small_matmul(), {folder / "a.vcd", folder / "b.vcd"}, options);
+  const std::string a = file_bytes(folder / "a.vcd");
+  CHECK(a == file_bytes(folder / "b.vcd"));
+  CHECK(a.find("$date") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace rdusim
