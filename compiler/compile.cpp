@@ -52,11 +52,13 @@ constexpr NamedPass pinned_order[] = {
 };
 
 Result<SpatialProgram> run_passes(Result<SpatialProgram> program, const Target& target, std::string_view first,
-                                  std::string_view last) {
+                                  std::string_view last, SizeBy size_by = SizeBy::throughput) {
   bool on = false;
   const bool certified = program.ok() && program->certificate;
   for (const NamedPass& pass : pinned_order) {
     on = on || pass.name == first;
+    if (on && pass.name == "size" && size_by == SizeBy::minimum)
+      program = std::move(program).then([&](SpatialProgram p) { return size_by_minimum(std::move(p)); });
     if (on) program = std::move(program).then([&](SpatialProgram p) { return pass.run(std::move(p), target); });
     if (!program.ok() || pass.name == last) return program;
   }
@@ -85,7 +87,7 @@ Result<SpatialProgram> compile(const OperatorGraph& graph, const Target& target,
   }
   ShardPlan plan = options.plan;
   if (plan.chips > 1 && plan.kind == ShardKind::none) plan.kind = fitting_kind(graph, plan.chips, target.native_tile);
-  return run_passes(start(graph, target, plan), target, "lower", options.stop_after);
+  return run_passes(start(graph, target, plan), target, "lower", options.stop_after, options.size_by);
 }
 
 Result<SpatialProgram> shard_loaded(const SpatialProgram& program, const ShardPlan& plan, const Target& target) {
@@ -108,8 +110,11 @@ Result<SpatialProgram> shard_loaded(const SpatialProgram& program, const ShardPl
   return run_passes(std::move(placed), target, "shard", {});
 }
 
-Result<SpatialProgram> complete(SpatialProgram program, const Target& target) {
-  return run_passes(std::move(program), target, "collective", {});
+Result<SpatialProgram> complete(SpatialProgram program, const Target& target, bool allow_refuted) {
+  if (!allow_refuted) return run_passes(std::move(program), target, "collective", {});
+  return run_passes(std::move(program), target, "collective", "schedule").then([&](SpatialProgram p) {
+    return certify_refuted(std::move(p), target);
+  });
 }
 
 }  // namespace rdusim

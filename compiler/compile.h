@@ -1,6 +1,7 @@
 // From an operator graph to a program, ready to run.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,9 +11,12 @@
 
 namespace rdusim {
 
+enum class SizeBy : std::uint8_t { throughput, minimum };
+
 struct CompileOptions {
   ShardPlan plan;            // chips 1 and portable: one chip, to be sharded when it is loaded
   std::string stop_after;    // name of a pass; empty: all
+  SizeBy size_by = SizeBy::throughput;  // depths of buffers: to keep the machine busy, or the least that end
 };
 
 // The passes in their pinned order. Errors: RDU4xxx, and RDU3xxx where a pass broke a rule.
@@ -23,7 +27,8 @@ Result<SpatialProgram> compile(const OperatorGraph& graph, const Target& target,
 Result<SpatialProgram> shard_loaded(const SpatialProgram& program, const ShardPlan& plan, const Target& target);
 
 // Runs, in their order, the passes whose part is absent (size, handshake, memory, schedule, certify): for `assemble`.
-Result<SpatialProgram> complete(SpatialProgram program, const Target& target);
+// With `allow_refuted`, a program that breaks rules which obligations say again gets a certificate that says so.
+Result<SpatialProgram> complete(SpatialProgram program, const Target& target, bool allow_refuted = false);
 
 const std::vector<std::string_view>& pass_names();  // in order
 

@@ -15,6 +15,31 @@ bool pushes_one_a_firing(const Port& p) {
 
 constexpr std::uint64_t most_phases = 1 << 16;
 
+// By buffer: whether its pages are results of folds over items (program.h), handed on as they are or not. They have no
+// place of their own, so where they are stored says nothing against them.
+std::vector<bool> folded_buffers(const SpatialProgram& p) {
+  std::vector<bool> folded(p.buffers.size(), false);
+  const auto result_is_folded = [&](const Stage& s) {
+    if (const auto* recv = std::get_if<Recv>(&s.kind)) return bool{folded[p.edge(recv->edge).buffer.value]};
+    const auto* generic = std::get_if<Generic>(&s.kind);
+    return generic != nullptr &&
+           (folds_items(*generic) || std::any_of(s.ports.begin(), s.ports.end(), [&](const Port& port) {
+              return port.direction == Direction::input && folded[port.buffer.value];
+            }));
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Stage& s : p.stages) {
+      if (!result_is_folded(s)) continue;
+      for (const Port& port : s.ports) {
+        if (port.direction == Direction::input || folded[port.buffer.value]) continue;
+        folded[port.buffer.value] = changed = true;
+      }
+    }
+  }
+  return folded;
+}
+
 // Pages of a channel that may be under way at once; a broken run may have more, and then a page is not compared.
 constexpr std::uint64_t most_under_way = 1 << 12;
 
@@ -29,9 +54,11 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
       by_item_(instances.program().buffers.size()),
       source_(instances.buffers(), none) {
   const SpatialProgram& p = instances.program();
+  const std::vector<bool> folded = folded_buffers(p);
   for (const Stage& s : p.stages) {
     for (const Port& port : s.ports) {
-      if (const auto* taker = std::get_if<Store>(&s.kind); taker != nullptr && port.direction == Direction::input) {
+      if (const auto* taker = std::get_if<Store>(&s.kind);
+          taker != nullptr && port.direction == Direction::input && !folded[port.buffer.value]) {
         StoreInput input{&s, {}};
         const std::uint64_t phases = std::max<std::size_t>(taker->chunks.size(), 1);
         bool one_at_a_time = phases <= most_phases && !port.pop.empty();

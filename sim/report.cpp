@@ -179,6 +179,7 @@ Json to_json(const Report& r) {
               .set("max_abs_error", or_null(o.max_abs_error));
         }));
   j.set("decisions", r.decisions);
+  j.set("proved", r.proved);
   const double seconds = r.wall_seconds;
   j.set("host", Json()
                     .set("wall_s", seconds)

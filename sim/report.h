@@ -101,6 +101,7 @@ struct Report {
   std::vector<MemoryRow> memories;
   std::vector<OutputCheck> outputs;
   Json decisions;  // what the compiler chose: decisions.h
+  Json proved;     // what the certificate proves, and what the run came to: proved.h; null: no certificate
   // For the summary.
   double pcu_utilisation = 0;   // useful multiply-accumulates over what the PCUs in use could do in the run's cycles
   std::uint64_t pcus = 0;       // in use, over all chips

@@ -19,6 +19,7 @@
 #include "sim/diagnose.h"
 #include "sim/fault_text.h"
 #include "sim/page_checker.h"
+#include "sim/proved.h"
 #include "sim/provenance_checker.h"
 #include "sim/trace_outcome.h"
 #include "sim/version.h"
@@ -536,6 +537,9 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
   r.chips = p.header.plan.chips;
   r.options = options.reported;
   r.decisions = decisions_of(p);
+  if (p.certificate)
+    r.proved =
+        proved_and_observed(l.instances, *p.certificate, l.handshakes, l.tokens, l.semaphores, outcome.cycles);
   r.values = options.values;
   r.cycles = outcome.cycles;
   const Costs costs = rdusim::estimate(p, loaded.target);

@@ -1,4 +1,5 @@
-// Which products a partial sum adds, as interned multisets: a number stands for a set, and a sum is looked up.
+// Which products a partial sum adds: multisets, each a number. A sum is a node that refers to the two that it joins, so
+// that the sums of a ring, each one contribution longer than the one before, cost one node each.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +23,35 @@ struct Contribution {
 
 class Contributions {
  public:
-  Contributions() : sets_(1) { ids_[{}] = 0; }
+  // More than this in one sum are not told apart: it is a fault.
+  static constexpr std::uint64_t most = std::uint64_t{1} << 22;
 
-  std::uint32_t single(const Contribution& c) { return intern({c}); }
+  Contributions() : nodes_(1) {}  // 0: the empty one
+
+  std::uint32_t single(const Contribution& c);
   std::uint32_t sum(std::uint32_t a, std::uint32_t b);
-  const std::vector<Contribution>& of(std::uint32_t set) const { return sets_[set]; }  // sorted
 
   // Why the set is not all of operator `op`'s contraction of extent k, each index once, and every addend at most once.
   // Empty: it is.
   const std::string& fault(std::uint32_t set, std::uint32_t op, std::uint64_t k);
 
+  // How many partial sums it adds. Requires that fault() was asked.
+  std::uint64_t products(std::uint32_t set) const { return products_.at(set); }
+
  private:
-  std::uint32_t intern(std::vector<Contribution> set);
-  std::vector<std::vector<Contribution>> sets_;
-  std::map<std::vector<Contribution>, std::uint32_t> ids_;
+  struct Node {
+    std::uint32_t left = 0, right = 0;  // right 0: a leaf, number `left` of leaves_
+    std::uint64_t size = 0;
+  };
+  std::vector<Contribution> expand(std::uint32_t set) const;
+  std::string find_fault(std::uint32_t set, std::uint32_t op, std::uint64_t k);
+
+  std::vector<Node> nodes_;
+  std::vector<Contribution> leaves_;
+  std::map<Contribution, std::uint32_t> leaf_nodes_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sums_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::string> faults_;
+  std::map<std::uint32_t, std::uint64_t> products_;
 };
 
 }  // namespace rdusim::certificate

@@ -1,5 +1,7 @@
 // Deadlock and depths, by untimed execution.
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "compiler/certificate/execution.h"
 #include "compiler/certificate/obligations.h"
@@ -38,6 +40,107 @@ std::vector<std::uint64_t> floors(const Subject& s) {
   return least;
 }
 
+// Least depths of the buffers of one section after the other, into the claims; 0 where one is not found.
+class DepthSearch {
+ public:
+  DepthSearch(const Subject& s, const std::vector<std::uint64_t>& floor, std::vector<BufferClaim>& claims)
+      : floor_(floor), claims_(claims) {
+    for (const Buffer& b : s.p.buffers) given_.push_back(b.depth_pages);
+  }
+
+  // Deeper buffers never hinder. So where the section ends with some buffers at their floors, those are the least
+  // depths of each with the others as given; where it does not, halves of them are tried, down to one that must be
+  // deeper.
+  void look_at(const Net& net) {
+    net_ = &net;
+    std::vector<BufferId> here;
+    for (const Net::Queue& q : net.queues)
+      if (here.empty() || here.back() != q.buffer) here.push_back(q.buffer);
+    find_parts();
+    if (ends(given_)) {
+      split(here, 0, here.size());
+    } else {
+      for (const BufferId b : here) deepen(b);
+    }
+  }
+
+ private:
+  // Actors that queues join, directly or through others: what a buffer can hold up. By actor, the least of its part.
+  void find_parts() {
+    part_.resize(net_->actors.size());
+    std::iota(part_.begin(), part_.end(), 0u);
+    std::map<std::uint32_t, std::uint32_t> of_buffer;  // its instances stand and fall together
+    for (std::uint32_t a = 0; a < net_->actors.size(); ++a)
+      for (std::uint32_t u = net_->actors[a].first_use; u < net_->actors[a].first_use + net_->actors[a].uses; ++u)
+        join(of_buffer.try_emplace(net_->queues[net_->uses[u].queue].buffer.value, a).first->second, a);
+    part_of_buffer_.clear();
+    for (const auto& [buffer, actor] : of_buffer) part_of_buffer_[buffer] = root(actor);
+  }
+  std::uint32_t root(std::uint32_t a) {
+    while (part_[a] != a) a = part_[a] = part_[part_[a]];
+    return a;
+  }
+  void join(std::uint32_t a, std::uint32_t b) {
+    a = root(a);
+    b = root(b);
+    part_[std::max(a, b)] = std::min(a, b);
+  }
+  // Whether all that b is joined with has finished.
+  bool part_ended(const Execution& execution, BufferId b) {
+    const std::uint32_t part = part_of_buffer_.at(b.value);
+    for (std::uint32_t a = 0; a < net_->actors.size(); ++a)
+      if (root(a) == part && !execution.finished(a)) return false;
+    return true;
+  }
+
+  bool ends(const std::vector<std::uint64_t>& depths) {
+    if (spent_ >= most_search_firings) return false;
+    Execution execution(*net_, depths);
+    const bool all = execution.run(most_firings);
+    spent_ += std::max<std::uint64_t>(execution.fired(), 1);
+    return all;
+  }
+
+  void split(const std::vector<BufferId>& list, std::size_t first, std::size_t last) {
+    if (first == last || spent_ >= most_search_firings) return;
+    if (last - first == 1) return deepen(list[first]);
+    std::vector<std::uint64_t> depths = given_;
+    for (std::size_t i = first; i < last; ++i) depths[list[i].value] = floor_[list[i].value];
+    if (ends(depths)) {
+      for (std::size_t i = first; i < last; ++i) claims_[list[i].value].least_depth = floor_[list[i].value];
+      return;
+    }
+    const std::size_t middle = first + (last - first) / 2;
+    split(list, first, middle);
+    split(list, middle, last);
+  }
+
+  void deepen(BufferId b) {
+    if (spent_ >= most_search_firings) return;
+    std::vector<std::uint64_t> depths = given_;
+    std::uint64_t depth = depths[b.value] = floor_[b.value];
+    Execution execution(*net_, depths);
+    while (!execution.run(most_firings) && !part_ended(execution, b)) {
+      const auto wanted = execution.wanted(b);
+      if (!wanted || execution.fired() >= most_firings) {
+        depth = 0;
+        break;
+      }
+      execution.deepen(b, depth = *wanted);
+    }
+    spent_ += std::max<std::uint64_t>(execution.fired(), 1);
+    claims_[b.value].least_depth = depth;
+  }
+
+  const std::vector<std::uint64_t>& floor_;
+  std::vector<BufferClaim>& claims_;
+  std::vector<std::uint64_t> given_;
+  const Net* net_ = nullptr;
+  std::vector<std::uint32_t> part_;
+  std::map<std::uint32_t, std::uint32_t> part_of_buffer_;
+  std::uint64_t spent_ = 0;
+};
+
 }  // namespace
 
 Finding deadlock_freedom(const Subject& s, const Finding& balance) {
@@ -55,46 +158,24 @@ Finding deadlock_freedom(const Subject& s, const Finding& balance) {
 Finding buffer_depth(const Subject& s, const Finding& balance, std::vector<BufferClaim>& claims) {
   if (!s.unreadable.empty()) return unchecked("{}", s.unreadable);
   const std::vector<std::uint64_t> floor = floors(s);
-  for (const Buffer& b : s.p.buffers)
-    if (b.depth_pages < floor[b.id.value])
-      return refuted("buffer '{}' has depth {}; a firing takes {} pages of it", b.name, b.depth_pages,
-                     floor[b.id.value]);
-
-  std::uint64_t spent = 0;
+  DepthSearch search(s, floor, claims);
   Finding finding;
   for (const Section& section : s.p.sections) {
     const Net net = Net::of(s, section.id, representative(s, section.id, balance));
-    std::vector<BufferId> here;
-    for (const Net::Queue& q : net.queues)
-      if (q.instance == 0) here.push_back(q.buffer);
     if (net.all_firings > most_firings) {
       finding = unchecked("section '{}' has more than {} firings to look at", section.name, most_firings);
       continue;
     }
-    // Deeper buffers never hinder: where the section ends with every buffer at its floor, the floor is the least depth
-    // of each with the others as given.
-    if (Execution(net, floor).run(most_firings)) {
-      for (const BufferId b : here) claims[b.value].least_depth = floor[b.value];
-      continue;
-    }
-    std::vector<std::uint64_t> depths(s.p.buffers.size());
-    for (const Buffer& b : s.p.buffers) depths[b.id.value] = b.depth_pages;
-    if (!Execution(net, depths).run(most_firings)) continue;  // refuted by deadlock freedom
-    for (const BufferId b : here) {
-      std::uint64_t low = floor[b.value], high = s.p.buffer(b).depth_pages;
-      while (low < high && spent < most_search_firings) {
-        const std::uint64_t middle = low + (high - low) / 2;
-        depths[b.value] = middle;
-        Execution execution(net, depths);
-        if (execution.run(most_firings))
-          high = middle;
-        else
-          low = middle + 1;
-        spent += std::max<std::uint64_t>(execution.fired(), 1);
-      }
-      depths[b.value] = s.p.buffer(b).depth_pages;
-      if (low == high) claims[b.value].least_depth = high;
-    }
+    search.look_at(net);
+  }
+  for (const Buffer& b : s.p.buffers) {
+    const std::uint64_t least = std::max(floor[b.id.value], claims[b.id.value].least_depth);
+    if (b.depth_pages >= least) continue;
+    if (least == floor[b.id.value])
+      return refuted("buffer '{}' has depth {}; a firing takes {} pages of it", b.name, b.depth_pages, least);
+    return refuted(
+        "buffer '{}' has depth {}, and what it is joined with ends with {} at least, all other depths as given", b.name,
+        b.depth_pages, least);
   }
   return finding;
 }

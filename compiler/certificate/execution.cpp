@@ -332,6 +332,33 @@ void Execution::take(std::uint32_t id) {
   }
 }
 
+std::optional<std::uint64_t> Execution::wanted(BufferId buffer) const {
+  std::optional<std::uint64_t> least;
+  for (std::uint32_t q = 0; q < net_.queues.size(); ++q) {
+    if (net_.queues[q].buffer != buffer) continue;
+    const std::uint32_t id = filler(q);
+    if (id == Net::nobody || done_[id] == net_.actors[id].firings) continue;
+    const Net::Actor& a = net_.actors[id];
+    std::uint64_t room = net_.queues[q].initial + state_[q].reserved - state_[q].least_popped;
+    for (std::uint32_t u = a.first_use; u < a.first_use + a.uses; ++u)
+      if (net_.uses[u].queue == q && net_.uses[u].slot == Net::nobody && a.uses_in(u - a.first_use, done_[id]))
+        room = sum(room, a.crossing ? 1 : net_.rates[net_.uses[u].rates].take.at(done_[id]));
+    if (room > state_[q].depth && (!least || room < *least)) least = room;
+  }
+  return least;
+}
+
+void Execution::deepen(BufferId buffer, std::uint64_t depth) {
+  for (std::uint32_t q = 0; q < net_.queues.size(); ++q) {
+    if (net_.queues[q].buffer != buffer) continue;
+    state_[q].depth = depth;
+    const std::uint32_t id = filler(q);
+    if (id == Net::nobody || is_open_[id]) continue;
+    is_open_[id] = true;
+    open_.push_back(id);
+  }
+}
+
 std::string Execution::stuck(const Subject& s) const {
   const auto name = [&](std::uint32_t id) {
     const Net::Actor& a = net_.actors[id];

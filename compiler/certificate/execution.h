@@ -107,6 +107,13 @@ class Execution {
   std::uint64_t pushed(std::uint32_t queue) const { return state_[queue].pushed; }
   std::uint64_t fired() const { return fired_; }
 
+  bool finished(std::uint32_t actor) const { return done_[actor] == net_.actors[actor].firings; }
+
+  // After run() gave false: the least depth of `buffer` with which somebody could go on, nothing where its room holds
+  // nobody up; and that depth given to all its instances, to run on. What was fired could have been with any depth.
+  std::optional<std::uint64_t> wanted(BufferId buffer) const;
+  void deepen(BufferId buffer, std::uint64_t depth);
+
   // After run() gave false: who waits for whom, in words.
   std::string stuck(const Subject& subject) const;
 
@@ -118,6 +125,11 @@ class Execution {
   bool can_fire(std::uint32_t actor) const;
   void take(std::uint32_t actor);
   std::optional<std::uint32_t> blocking_use(std::uint32_t actor) const;
+  // Who fills a queue next.
+  std::uint32_t filler(std::size_t queue) const {
+    const Net::Queue& q = net_.queues[queue];
+    return q.turn.empty() ? q.producer : q.turn[state_[queue].turn];
+  }
 
   const Net& net_;
   std::vector<State> state_;

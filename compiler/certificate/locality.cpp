@@ -107,7 +107,15 @@ Finding counter_range(const Subject& s, std::vector<CounterClaim>& claims) {
     if (finding.status == ProofStatus::proved) finding = std::move(f);
   };
   std::map<SemaphoreId, EdgeId> owner;
+  const auto greatest_of = [](std::uint32_t bits) { return bits >= 64 ? too_many : (std::uint64_t{1} << bits) - 1; };
   for (const Edge& e : s.p.edges) {
+    if (e.handshake == Handshake::circular_buffer && s.t.site.page_counter_bits != 0) {
+      const Buffer& b = s.p.buffer(e.buffer);
+      claims.push_back({e.id, b.initial_pages, b.depth_pages, s.t.site.page_counter_bits});
+      if (b.depth_pages > greatest_of(s.t.site.page_counter_bits))
+        fault(refuted("circular buffer '{}' holds {} pages, and {} bits of its counters tell {} apart", b.name,
+                      b.depth_pages, s.t.site.page_counter_bits, greatest_of(s.t.site.page_counter_bits)));
+    }
     if (is_local(e.handshake)) continue;
     CounterClaim claim;
     claim.edge = e.id;
@@ -154,7 +162,7 @@ Finding counter_range(const Subject& s, std::vector<CounterClaim>& claims) {
     if (std::max(claim.width_bits, e.counter_bits) > built)
       fault(refuted("edge {} from '{}' has a counter of {} bits, and the machine's have {}", e.id.value,
                     s.p.stage(e.from).name, std::max(claim.width_bits, e.counter_bits), built));
-    const std::uint64_t most = claim.width_bits >= 64 ? too_many : (std::uint64_t{1} << claim.width_bits) - 1;
+    const std::uint64_t most = greatest_of(claim.width_bits);
     if (claim.greatest > most)
       fault(refuted("edge {} from '{}': a counter reaches {} and its {} bits hold {}", e.id.value,
                     s.p.stage(e.from).name, claim.greatest, claim.width_bits, most));

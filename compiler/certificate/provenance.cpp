@@ -28,6 +28,7 @@ struct Page {
     operand,  // as loaded; `of`: the operand
     sum,      // of products of operator `of`, and perhaps addends
     value,    // no longer a sum: something else than an addition was applied to a complete one
+    folded,   // made of items of a stream: of no place, and whatever its stage makes
   } kind = Kind::zeros;
   std::uint32_t of = 0;
   std::uint32_t set = 0;  // sum, value: contributions
@@ -120,6 +121,8 @@ class Symbolic {
         return fmt::format("a sum of operator {} {}{}", page.of, to_string(page.box), part);
       case Page::Kind::value:
         return fmt::format("a value of operator {} {}{}", page.of, to_string(page.box), part);
+      case Page::Kind::folded:
+        return fmt::format("a fold of {} elements", page.elements());
     }
     return "";
   }
@@ -271,7 +274,30 @@ class Symbolic {
     return it->second;
   }
 
+  // One more item of a fold. Items are pages of operands, all of one size, or other folds.
+  bool fold(const Net::Actor& a, std::uint32_t id, std::uint64_t f, const Generic& g) {
+    Page out;
+    out.kind = Page::Kind::folded;
+    if (held_[id].kind == Page::Kind::folded) out.end = held_[id].elements();
+    for (const ExprNode& node : at_phase(g.bodies, f)) {
+      if (node.op != ExprOp::operand) continue;
+      const Net::Use* use = use_of(a, node.index);
+      if (use == nullptr || use->slot == Net::nobody || net_->rates[use->rates].take.at(f) == 0)
+        return fault(a, f, "its body reads port {}, which has no page in this phase", node.index);
+      const Page item = cut(head(*use), at_phase(s_.p.stage(a.stage).ports[node.index].chunk, f));
+      if (item.kind != Page::Kind::operand && item.kind != Page::Kind::folded)
+        return fault(a, f, "folds {}, which is no item of a tensor", text(item));
+      if (out.end != 0 && item.elements() != out.end)
+        return fault(a, f, "folds {} into items of {} elements", text(item), out.end);
+      out.end = item.elements();
+    }
+    held_[id] = out;
+    push_all(a, f, out);
+    return true;
+  }
+
   bool fire(const Net::Actor& a, std::uint32_t id, std::uint64_t f, const Generic& g) {
+    if (folds_items(g)) return fold(a, id, f, g);
     struct Term {
       Page page;
       std::optional<double> number;
@@ -341,6 +367,8 @@ class Symbolic {
 
   bool add(const Net::Actor& a, std::uint64_t f, Page& left, const Page& right) {
     const auto is_empty = [](const Page& p) { return p.kind == Page::Kind::zeros; };
+    if (left.kind == Page::Kind::folded || right.kind == Page::Kind::folded)
+      return fault(a, f, "adds {} to {}: a fold has no place", text(right), text(left));
     if (is_empty(right)) return true;
     if (is_empty(left)) {
       left = right;
@@ -385,13 +413,16 @@ class Symbolic {
     if (!box) return fault(a, f, "stores a page that lies outside of tensor '{}'", t.name);
     const Chunk chunk = store.chunks.empty() ? Chunk{} : store.chunks[f % phases];
     const ElementRange range = chunk_range(box->elements(), chunk.index, std::max(chunk.of, 1u));
-    if (page.box != *box || page.begin != range.begin || page.end != range.end)
+    if (page.kind == Page::Kind::folded ? page.elements() != range.end - range.begin
+                                        : page.box != *box || page.begin != range.begin || page.end != range.end)
       return fault(a, f, "stores {} where '{}' holds {} elements [{}, {})", text(page), t.name, to_string(*box),
                    range.begin, range.end);
     std::uint64_t parts = 1;
     switch (page.kind) {
       case Page::Kind::zeros:
         return fault(a, f, "stores a page that nobody computed into '{}'", t.name);
+      case Page::Kind::folded:
+        break;
       case Page::Kind::operand:
         if (page.of != t.operand.value) return fault(a, f, "stores {} into tensor '{}'", text(page), t.name);
         break;
@@ -404,9 +435,7 @@ class Symbolic {
           return fault(a, f, "stores {} into tensor '{}', which is not its output", text(page), t.name);
         const std::string& wrong = sets_.fault(page.set, page.of, k_of_[page.of]);
         if (!wrong.empty()) return fault(a, f, "stores {} into '{}', but {}", text(page), t.name, wrong);
-        const auto& set = sets_.of(page.set);
-        parts = static_cast<std::uint64_t>(std::count_if(
-            set.begin(), set.end(), [](const Contribution& c) { return c.kind == Contribution::Kind::products; }));
+        parts = sets_.products(page.set);
         break;
       }
     }

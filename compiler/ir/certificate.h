@@ -48,7 +48,8 @@ struct BufferClaim {
   friend bool operator==(const BufferClaim&, const BufferClaim&) = default;
 };
 
-// Of one crossing edge, each pair of instances.
+// Of one crossing edge, each pair of instances; or of the pages in a circular buffer, where the machine says how wide the
+// counters of its pages are: they wrap around, and never differ by more than `greatest`.
 struct CounterClaim {
   EdgeId edge;
   std::uint64_t initial = 0;
@@ -78,7 +79,7 @@ struct MemoryClaim {
 struct Certificate {
   std::vector<Obligation> obligations;
   std::vector<BufferClaim> buffers;    // by buffer id
-  std::vector<CounterClaim> counters;  // crossing edges, rising
+  std::vector<CounterClaim> counters;  // by edge, rising
   std::vector<OutputClaim> outputs;    // stored tensors, rising
   MemoryClaim memory;
   std::uint64_t local_edges = 0;

@@ -170,17 +170,24 @@ enum class IteratorKind : std::uint8_t { parallel, reduction };
 using AffineMap = std::vector<std::vector<std::int64_t>>;
 
 // An element-wise or reducing body over pages. Firing f computes body at_phase(bodies, f) and writes it to every output
-// port that pushes in that phase. Maps that are all identities (the only ones that the machine of this version takes;
-// the verifier says so) mean: element e of the result comes from element e of each operand.
+// port that pushes in that phase. The machine of this version takes two forms, and the verifier refuses others:
+//   {parallel}             all maps are identities, {{1, 0}}: element e of the result comes from element e of each operand
+//   {reduction, parallel}  folds the items of a stream, one a firing, by way of `accumulator`: an operand's map is
+//                          {{1, 0, 0}, {0, 1, 0}} where each item has a page of its own, {{0, 1, 0}} where one page serves
+//                          all items, and so is the result's. Items are pages of tensors, all of one size, or what other
+//                          folds made of them; the result has no place among them: it is whatever the body makes.
 struct Generic {
   std::vector<IteratorKind> iterators;
   std::vector<AffineMap> maps;  // one an input port, then one for the output
   Cyclic<Expr> bodies;
   DType accumulator = DType::fp32;  // arithmetic is done in this type
   DType result = DType::fp32;       // pages pushed have this type
-  // Bodies of this type only add: they may meet partial sums.
+  // Bodies of the first form that only add: they may meet partial sums.
   friend bool operator==(const Generic&, const Generic&) = default;
 };
+inline bool folds_items(const Generic& g) {
+  return !g.iterators.empty() && g.iterators.front() == IteratorKind::reduction;
+}
 
 // The receiving end of a crossing edge: pages land in the buffer of its only (output) port, which its sites own. It
 // fires once a page.

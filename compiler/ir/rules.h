@@ -113,7 +113,7 @@ void check_collective_bytes(const Subject&, Diagnostics&);  // RDU3020
 void check_trees(const Subject&, Diagnostics&);             // RDU3032, of the trees alone
 
 // What follows from running it. verify_flow.cpp
-void check_balance(const Subject&, Diagnostics&);  // RDU3008
+void check_balance(const Subject&, Diagnostics&);  // RDU3008, RDU3043
 void check_depths(const Subject&, Diagnostics&);   // RDU3029
 void check_flow(const Subject&, Diagnostics&);     // RDU3039, and where it runs to its end RDU3024, RDU3025, RDU3032
 

@@ -46,6 +46,7 @@ class Contents {
   void push(Index channel, const PageContent& content, std::uint32_t pages);
   PageContent front(const TokenRun::PortState& port);
   PageContent evaluate(const TokenRun::Actor& a, Held& held);
+  PageContent fold(const TokenRun::Actor& a, Held& held);
   PageContent combine(const TokenRun::Actor& a, ExprOp op, const PageContent& left, const PageContent& right);
   PageContent not_a_sum(const TokenRun::Actor& a, PageContent content);
   void accumulate(const TokenRun::Actor& actor, Held& a);
@@ -281,7 +282,34 @@ PageContent Contents::combine(const TokenRun::Actor& a, ExprOp op, const PageCon
   return out;
 }
 
+// One more item of a fold: what comes of it is whatever it is meant to be, but its items must be whole and alike.
+PageContent Contents::fold(const TokenRun::Actor& a, Held& held) {
+  using Kind = PageContent::Kind;
+  PageContent out{Kind::computed, a.stage->id.value, none, 0, held.value.kind == Kind::computed ? held.value.end : 0};
+  for (const ExprNode& node : held.body.value()) {
+    if (node.op != ExprOp::operand) continue;
+    const PageContent item = front(a.ports[node.index]);
+    if (item.kind == Kind::spoilt) return held.value = item;
+    if (item.kind == Kind::sum) {
+      findings_.fault(Code::RDU3025, a.stage->id,
+                      fmt::format("'{}' folds sums ({}); this version folds what is loaded", a.stage->name,
+                                  findings_.sums.text(item.source)));
+      out.kind = Kind::spoilt;
+    }
+    if (item.kind != Kind::data) continue;
+    if (out.end != 0 && item.end - item.begin != out.end) {
+      findings_.fault(
+          Code::RDU3024, a.stage->id,
+          fmt::format("'{}' folds {} into items of {} elements", a.stage->name, findings_.place(item), out.end));
+      out.kind = Kind::spoilt;
+    }
+    out.end = item.end - item.begin;
+  }
+  return held.value = out;
+}
+
 PageContent Contents::evaluate(const TokenRun::Actor& a, Held& held) {
+  if (folds_items(std::get<Generic>(a.stage->kind))) return fold(a, held);
   std::vector<PageContent> stack;
   for (const ExprNode& node : held.body.value()) {
     switch (node.op) {

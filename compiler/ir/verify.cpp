@@ -74,6 +74,32 @@ std::string sites_text(const SpatialProgram& p, GroupId group) {
   return fmt::format("chip {}, {} sites from ({},{})", s.chip.value, g.sites.size(), s.at.x, s.at.y);
 }
 
+std::optional<ObligationKind> obligation_of(Code code) {
+  switch (code) {
+    case Code::RDU3008:
+    case Code::RDU3043:
+      return ObligationKind::counting_balance;
+    case Code::RDU3014:
+    case Code::RDU3015:
+      return ObligationKind::write_coverage;
+    case Code::RDU3018:
+    case Code::RDU3019:
+    case Code::RDU3020:
+      return ObligationKind::collective_agreement;
+    case Code::RDU3021:
+      return ObligationKind::counter_range;
+    case Code::RDU3024:
+    case Code::RDU3032:
+      return ObligationKind::reduction_completeness;
+    case Code::RDU3029:
+      return ObligationKind::buffer_depth;
+    case Code::RDU3039:
+      return ObligationKind::deadlock_freedom;
+    default:
+      return std::nullopt;
+  }
+}
+
 Diagnostics verify(const SpatialProgram& program, const Target& target) {
   Diagnostics out;
   Subject s{program,

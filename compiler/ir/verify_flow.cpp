@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/ir/clusters.h"
+#include "compiler/ir/least_depths.h"
 #include "compiler/ir/rates.h"
+#include "compiler/ir/repetition.h"
 #include "compiler/ir/rules.h"
 #include "compiler/ir/untimed_run.h"
 
@@ -41,13 +44,68 @@ std::string wait_text(const SpatialProgram& p, const UntimedWait& w) {
                                   p.stage(w.on).name);
 }
 
+// The buffer of a circular wait that takes the least memory to deepen until all runs to its end.
+void suggest_cure(Diagnostic& d, const SpatialProgram& p, const std::vector<UntimedWait>& cycle) {
+  const std::vector<std::uint64_t> least = least_depths(p);
+  const UntimedWait* best = nullptr;
+  const auto added = [&](const UntimedWait& w) {
+    const Buffer& b = p.buffer(w.buffer);
+    return static_cast<double>(least[b.id.value] - b.depth_pages) *
+           static_cast<double>(std::max<Bytes>(b.page_bytes, 1));
+  };
+  for (const UntimedWait& w : cycle) {
+    if (!w.for_room) continue;
+    if (least[w.buffer.value] > p.buffer(w.buffer).depth_pages && (best == nullptr || added(w) < added(*best)))
+      best = &w;
+  }
+  if (best != nullptr) {
+    d.suggest("deepen '{}' to {} pages (it has {}); one less still hangs", p.buffer(best->buffer).name,
+              least[best->buffer.value], p.buffer(best->buffer).depth_pages);
+    return;
+  }
+  for (const UntimedWait& w : cycle)
+    if (w.for_room) {
+      d.suggest("change the order in which '{}' takes its pages: no depth of '{}' alone resolves it",
+                p.stage(w.on).name, p.buffer(w.buffer).name);
+      return;
+    }
+  d.suggest("give one of the hand-offs initial pages: each of these stages waits for a page of the one before it");
+}
+
+// RDU3043: around every circle of hand-offs the rates agree on how often its stages fire. Gives the buffers of clusters
+// where they do not: no numbers of firings balance there.
+std::vector<bool> check_repetition(const Subject& s, Diagnostics& out) {
+  const SpatialProgram& p = s.p;
+  std::vector<bool> in_conflict(p.buffers.size(), false);
+  for (const Cluster& c : clusters_of(p)) {
+    const Repetition r = repetition_of(p, c);
+    if (r.circle.size() < 2) continue;  // of one buffer: its counts say it
+    const bool circle = std::any_of(r.buffers.begin(), r.buffers.end(), [&](BufferId b) { return b != r.buffers[0]; });
+    if (!circle) continue;
+    Diagnostic& d =
+        out.error(Code::RDU3043, s.where, "no numbers of firings balance the circle of {} hand-offs through '{}'",
+                  r.circle.size(), p.stage(r.circle.front()).name);
+    for (std::size_t i = 0; i < r.circle.size(); ++i) {
+      const Stage& from = p.stage(r.circle[i]);
+      const Stage& to = p.stage(r.circle[(i + 1) % r.circle.size()]);
+      d.note(place_of(from), "joined by '{}' to '{}', {} firings a trip to {}", p.buffer(r.buffers[i]).name, to.name,
+             from.firings, to.firings);
+    }
+    for (const StageId id : c.stages)
+      for (const Port& port : p.stage(id).ports) in_conflict[port.buffer.value] = true;
+  }
+  return in_conflict;
+}
+
 }  // namespace
 
 // RDU3008: pages reserved = pushed, and = popped by every consumer, for each buffer over one run of its section; and a
 // Recv takes the pages that are sent to it.
 void check_balance(const Subject& s, Diagnostics& out) {
   const SpatialProgram& p = s.p;
+  const std::vector<bool> in_conflict = check_repetition(s, out);
   for (const Buffer& b : p.buffers) {
+    if (in_conflict[b.id.value]) continue;
     const BufferUses& u = s.uses_of(b.id);
     const std::size_t instances = p.group(b.group).sites.size();
     const auto& end = u.producers.front();
@@ -168,12 +226,7 @@ void check_flow(const Subject& s, Diagnostics& out) {
                               run.cycle.size(), run.stuck);
     for (const UntimedWait& w : run.cycle)
       d.note(place_of(p.stage(w.stage)), "firing {} of {}: {}", w.firing, w.firings, wait_text(p, w));
-    for (const UntimedWait& w : run.cycle)
-      if (w.for_room) {
-        d.suggest("deepen '{}', or change the order in which '{}' takes its pages", p.buffer(w.buffer).name,
-                  p.stage(w.on).name);
-        break;
-      }
+    suggest_cure(d, p, run.cycle);
   } else if (run.stuck != 0) {
     Diagnostic& d = out.error(Code::RDU3039, s.where, "{} stage instances do not finish", run.stuck);
     for (const UntimedWait& w : run.starved)

@@ -54,6 +54,18 @@ bool identity(const AffineMap& map, std::size_t iterators) {
   return true;
 }
 
+// The two forms of program.h. Requires a map for each input and one for the result.
+bool can_run(const Generic& g) {
+  if (!folds_items(g))
+    return std::all_of(g.iterators.begin(), g.iterators.end(),
+                       [](IteratorKind k) { return k == IteratorKind::parallel; }) &&
+           std::all_of(g.maps.begin(), g.maps.end(),
+                       [&](const AffineMap& m) { return identity(m, g.iterators.size()); });
+  const AffineMap an_item = {{1, 0, 0}, {0, 1, 0}}, all_items = {{0, 1, 0}};
+  return g.iterators == std::vector{IteratorKind::reduction, IteratorKind::parallel} && g.maps.back() == all_items &&
+         std::all_of(g.maps.begin(), g.maps.end(), [&](const AffineMap& m) { return m == an_item || m == all_items; });
+}
+
 struct Shape {
   std::size_t least_inputs, most_inputs, least_outputs, most_outputs;
 };
@@ -95,7 +107,7 @@ void for_each_pair(const Edge& e, std::size_t receivers, F&& f) {
 }  // namespace
 
 // RDU3027: a stage has the ports that its kind asks for, inputs first, each bound to a buffer of its sites; a load or
-// store to a tensor of its chip; a Generic's bodies and maps fit its ports (this version's machine takes identities).
+// store to a tensor of its chip; a Generic's bodies and maps fit its ports and are of a form that the machine takes.
 void check_ports(const Subject& s, Diagnostics& out) {
   const SpatialProgram& p = s.p;
   for (const Stage& st : p.stages) {
@@ -148,11 +160,10 @@ void check_ports(const Subject& s, Diagnostics& out) {
     if (const auto* g = std::get_if<Generic>(&st.kind)) {
       if (g->maps.size() != inputs + 1) {
         wrong(fmt::format("{} maps for {} inputs and a result", g->maps.size(), inputs));
-      } else if (std::any_of(g->iterators.begin(), g->iterators.end(),
-                             [](IteratorKind k) { return k != IteratorKind::parallel; }) ||
-                 std::any_of(g->maps.begin(), g->maps.end(),
-                             [&](const AffineMap& m) { return !identity(m, g->iterators.size()); })) {
-        wrong("its maps are not identities on parallel iterators, and this version runs no others");
+      } else if (!can_run(*g)) {
+        wrong(
+            "its maps are neither identities on parallel iterators nor a fold over items, and this version runs no "
+            "others");
       }
       std::uint64_t phase = 0;
       for (const auto& run : g->bodies) {
@@ -510,6 +521,16 @@ void check_counters(const Subject& s, Diagnostics& out) {
     return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
   };
   for (const Edge& e : p.edges) {
+    const std::uint32_t page_bits = s.target.site.page_counter_bits;
+    if (e.handshake == Handshake::circular_buffer && page_bits != 0) {
+      // Full and empty are told apart by the difference of two counters that wrap around.
+      const Buffer& b = p.buffer(e.buffer);
+      if (b.depth_pages > greatest_of(page_bits))
+        out.error(Code::RDU3021, s.where,
+                  "{}: {} has {} pages, and the page counters of target '{}' have {} bits, which tell {} apart",
+                  place_of(e), place_of(b), b.depth_pages, s.target.name, page_bits, greatest_of(page_bits));
+      continue;
+    }
     if (e.handshake != Handshake::token && e.handshake != Handshake::semaphore) continue;
     if (!s.complete && e.counter_bits == 0 && !e.semaphores) continue;
     const bool token = e.handshake == Handshake::token;

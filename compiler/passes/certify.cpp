@@ -6,15 +6,13 @@
 #include <set>
 
 #include "compiler/cost/cost.h"
+#include "compiler/ir/least_depths.h"
 #include "compiler/ir/rates.h"
-#include "compiler/ir/untimed_run.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/passes.h"
 
 namespace rdusim {
 namespace {
-
-constexpr int most_depth_runs = 64;  // untimed runs that look for least depths
 
 // ---- counts
 
@@ -50,55 +48,15 @@ std::vector<BufferClaim> buffer_claims(const SpatialProgram& p) {
   return claims;
 }
 
-// ---- least depths
-
-std::vector<std::uint64_t> depth_floors(const SpatialProgram& p) {
-  std::vector<std::uint64_t> floor(p.buffers.size(), 1);
-  for (const Buffer& b : p.buffers) floor[b.id.value] = std::max<std::uint64_t>(1, b.initial_pages);
-  for (const Stage& s : p.stages)
-    for (const Port& port : s.ports) {
-      std::uint64_t& f = floor[port.buffer.value];
-      f = std::max<std::uint64_t>(f, greatest(port.direction == Direction::input ? port.need : port.reserve));
-    }
-  return floor;
-}
-
-// Most programs run with every buffer at its floor, which one run shows; where one does not, buffers are tried one by
-// one while runs last.
-void find_least_depths(const SpatialProgram& program, std::vector<BufferClaim>& claims) {
-  SpatialProgram p = program;
-  const auto finishes = [&] {
-    const UntimedRun run = run_untimed(p, p.header.native_tile);
-    return run.stuck == 0 && !run.undecided;
-  };
-  const std::vector<std::uint64_t> floor = depth_floors(p);
-  for (Buffer& b : p.buffers) b.depth_pages = floor[b.id.value];
-  if (finishes()) {
-    for (BufferClaim& claim : claims) claim.least_depth = floor[claim.buffer.value];
-    return;
-  }
-  for (Buffer& b : p.buffers) b.depth_pages = claims[b.id.value].depth;
-  int runs = 0;
-  for (Buffer& b : p.buffers) {
-    std::uint64_t low = floor[b.id.value], high = b.depth_pages;
-    while (low < high && runs < most_depth_runs) {
-      ++runs;
-      b.depth_pages = low + (high - low) / 2;
-      if (finishes())
-        high = b.depth_pages;
-      else
-        low = b.depth_pages + 1;
-    }
-    b.depth_pages = claims[b.id.value].depth;
-    if (low == high) claims[b.id.value].least_depth = low;
-  }
-}
-
 // ---- counters and outputs
 
-std::vector<CounterClaim> counter_claims(const SpatialProgram& p) {
+std::vector<CounterClaim> counter_claims(const SpatialProgram& p, const Target& target) {
   std::vector<CounterClaim> claims;
   for (const Edge& e : p.edges) {
+    if (e.handshake == Handshake::circular_buffer && target.site.page_counter_bits != 0) {
+      const Buffer& b = p.buffer(e.buffer);
+      claims.push_back({e.id, b.initial_pages, b.depth_pages, target.site.page_counter_bits});
+    }
     if (is_local(e.handshake)) continue;
     std::uint64_t receivers = 1;  // of an instance of the sender, at each `to`
     if (e.map.kind == PageMapKind::multicast)
@@ -208,14 +166,8 @@ bool links_are_ordered(const SpatialProgram& p) {
   return removed == links.size();
 }
 
-}  // namespace
-
-Result<SpatialProgram> certify(SpatialProgram program, const Target& target) {
-  if (program.certificate || !program.placement || !program.memory || !program.schedule) return program;
-  // A program that breaks a rule gets no certificate; the rule says more than a refuted obligation would.
-  const Diagnostics broken = verify(program, target);
-  if (broken.has_errors()) return broken;
-
+// `broken`: rules that obligations say again.
+Certificate certificate_of(const SpatialProgram& program, const Target& target, const Diagnostics& broken) {
   Certificate c;
   for (std::size_t kind = 0; kind < obligation_kinds; ++kind)
     c.obligations.push_back({static_cast<ObligationKind>(kind), ProofStatus::proved, ProofScope::every_schedule, ""});
@@ -225,8 +177,9 @@ Result<SpatialProgram> certify(SpatialProgram program, const Target& target) {
     o.reason = std::move(reason);
   };
   c.buffers = buffer_claims(program);
-  find_least_depths(program, c.buffers);
-  c.counters = counter_claims(program);
+  const std::vector<std::uint64_t> least = least_depths(program);
+  for (BufferClaim& claim : c.buffers) claim.least_depth = least[claim.buffer.value];
+  c.counters = counter_claims(program, target);
   c.outputs = output_claims(program);
   c.memory = memory_claim(program, target);
   for (const Edge& e : program.edges) ++(is_local(e.handshake) ? c.local_edges : c.crossing_edges);
@@ -237,7 +190,44 @@ Result<SpatialProgram> certify(SpatialProgram program, const Target& target) {
   const Costs costs = estimate(program, target);
   c.lower_bound_cycles = costs.lower_bound_cycles;
   c.predicted_cycles = costs.predicted_cycles;
-  program.certificate = std::move(c);
+  for (const Diagnostic& d : broken.list()) {
+    const auto kind = d.severity == Severity::error ? obligation_of(d.code) : std::nullopt;
+    if (!kind) continue;
+    Obligation& o = c.obligations[static_cast<std::size_t>(*kind)];
+    if (o.status == ProofStatus::refuted) continue;  // the first witness
+    o.status = ProofStatus::refuted;
+    o.reason = d.message;
+  }
+  const auto refuted = [&](ObligationKind kind) {
+    return c.obligations[static_cast<std::size_t>(kind)].status == ProofStatus::refuted;
+  };
+  if (refuted(ObligationKind::counting_balance) || refuted(ObligationKind::deadlock_freedom))
+    for (const ObligationKind kind : {ObligationKind::reduction_completeness, ObligationKind::cycle_bounds})
+      if (!refuted(kind)) unchecked(kind, "the program does not run to its end");
+  return c;
+}
+
+bool complete_but_for_it(const SpatialProgram& p) {
+  return !p.certificate && p.placement && p.memory && p.schedule;
+}
+
+}  // namespace
+
+Result<SpatialProgram> certify(SpatialProgram program, const Target& target) {
+  if (!complete_but_for_it(program)) return program;
+  // The rule says more than a refuted obligation would.
+  const Diagnostics broken = verify(program, target);
+  if (broken.has_errors()) return broken;
+  program.certificate = certificate_of(program, target, broken);
+  return program;
+}
+
+Result<SpatialProgram> certify_refuted(SpatialProgram program, const Target& target) {
+  if (!complete_but_for_it(program)) return program;
+  const Diagnostics broken = verify(program, target);
+  for (const Diagnostic& d : broken.list())
+    if (d.severity == Severity::error && !obligation_of(d.code)) return broken;
+  program.certificate = certificate_of(program, target, broken);
   return program;
 }
 

@@ -134,13 +134,15 @@ Result<Choice> choose(const SpatialProgram& p, const Collective& c, const std::v
                         name_of(c.algorithm), why_not);
     std::string others;
     for (const CollectiveAlgorithm a : algorithms)
-      if (chooser.why_not(c, members, a).empty()) others += (others.empty() ? "" : ", ") + std::string(name_of(a));
+      if (chooser.why_not(c, members, a).empty())
+        others += (others.empty() ? "--collective " : ", --collective ") + std::string(name_of(a));
     if (others.empty())
       d.suggest(
           "no other algorithm is available either: use fewer chips, or [schedule] with fewer unrolled contraction "
           "slices");
     else
-      d.suggest("available here: {}", others);
+      d.suggest("what works here: --collective auto, {}{}", others,
+                c.kind == CollectiveKind::reduce ? ", which leave the result on every chip" : "");
     return out;
   }
   // Estimates of those that are available; where none fits the memory as well, the memory pass says what takes the

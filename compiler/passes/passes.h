@@ -36,6 +36,10 @@ Result<SpatialProgram> collective(SpatialProgram program, const Target& target);
 // Depths and page sizes of buffers that have none.
 Result<SpatialProgram> size(SpatialProgram program, const Target& target);
 
+// The same, as shallow as the program still runs to its end with (least_depths.h), whatever that costs in cycles: pages
+// then hardly ever wait, but neither does anything overlap. Pinned depths stay. Refuses: RDU4119.
+Result<SpatialProgram> size_by_minimum(SpatialProgram program);
+
 // Fifo becomes the target's local hand-off; crossing edges get semaphores, counter widths and routes; `required`.
 Result<SpatialProgram> handshake(SpatialProgram program, const Target& target);
 
@@ -45,7 +49,9 @@ Result<SpatialProgram> memory(SpatialProgram program, const Target& target);
 // Order and estimated initiation interval of stages; engine orders.
 Result<SpatialProgram> schedule(SpatialProgram program, const Target& target);
 
-// The certificate.
+// The certificate. Refuses what verify() refuses: a program that breaks a rule gets none.
 Result<SpatialProgram> certify(SpatialProgram program, const Target& target);
+// The same, but that a broken rule which an obligation says again (obligation_of) becomes a refuted obligation.
+Result<SpatialProgram> certify_refuted(SpatialProgram program, const Target& target);
 
 }  // namespace rdusim

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "compiler/cost/cost.h"
+#include "compiler/ir/least_depths.h"
 #include "compiler/passes/passes.h"
 
 namespace rdusim {
@@ -102,6 +103,26 @@ void deepen_operands(SpatialProgram& p, const Stage& matmul, const std::vector<b
 }
 
 }  // namespace
+
+Result<SpatialProgram> size_by_minimum(SpatialProgram program) {
+  for (const Stage& s : program.stages) {
+    if (!std::holds_alternative<MatmulTiles>(s.kind)) continue;
+    for (std::size_t port = 0; port < 2; ++port) {
+      Buffer& b = program.buffers[s.ports[port].buffer.value];
+      const SchedulePin* pin = pin_of(program, b);
+      if (b.depth_pages == 0 && pin && pin->depth) b.depth_pages = *pin->depth;
+    }
+  }
+  const auto depths = depths_together(program);
+  if (!depths) {
+    Diagnostics out;
+    out.error(Code::RDU4119, program.header.name,
+              "no depths of its {} buffers were found with which the program runs to its end", program.buffers.size());
+    return out;
+  }
+  for (Buffer& b : program.buffers) b.depth_pages = (*depths)[b.id.value];
+  return program;
+}
 
 Result<SpatialProgram> size(SpatialProgram program, const Target& target) {
   if (std::none_of(program.buffers.begin(), program.buffers.end(), [](const Buffer& b) { return b.depth_pages == 0; }))

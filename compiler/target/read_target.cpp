@@ -395,6 +395,7 @@ void read_site(Section section, Target& out, Faults& faults) {
   section.whole("buffers", {1, 65536}, s.buffers);
   section.whole("semaphores", {0, 65536}, s.semaphores);
   section.whole("semaphore_bits", {0, 64}, s.semaphore_bits);
+  if (section.has("page_counter_bits")) section.whole("page_counter_bits", {1, 64}, s.page_counter_bits);
   section.whole("token_bits", {0, 64}, s.token_bits);
   section.finish();
   const auto provides = [&](CrossingHandshake h) {

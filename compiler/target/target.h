@@ -42,6 +42,7 @@ struct SiteResources {
   std::uint32_t buffers = 0;           // paged buffers in its PMU (circular buffer ids, N-buffer contexts)
   std::uint32_t semaphores = 0;
   std::uint32_t semaphore_bits = 0;    // width of a semaphore; 0 where there are none
+  std::uint32_t page_counter_bits = 0; // of a circular buffer's pushed and popped; 0: not stated, any number fits
   std::uint32_t token_bits = 0;        // width of a credit counter
 };
 

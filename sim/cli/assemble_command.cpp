@@ -27,11 +27,20 @@ ExitStatus assemble(const AssembleRequest& request) {
   if (!target) return fail(target.diagnostics());
 
   // A program from elsewhere is held to the rules before a pass trusts it.
-  const Diagnostics broken = verify(*program, *target);
+  const Diagnostics found = verify(*program, *target);
+  Diagnostics broken, warnings;
+  for (Diagnostic d : found.list()) {
+    if (d.severity == Severity::error && !(request.allow_refuted && obligation_of(d.code))) {
+      broken.add(std::move(d));
+      continue;
+    }
+    d.severity = Severity::warning;
+    warnings.add(std::move(d));
+  }
   if (broken.has_errors()) return fail(broken);
-  report(broken);
+  report(warnings);
   if (!program->certificate || !program->schedule || !program->memory) {
-    auto completed = complete(std::move(program).value(), *target);
+    auto completed = complete(std::move(program).value(), *target, request.allow_refuted);
     if (!completed) return fail(completed.diagnostics());
     program = std::move(completed);
   }

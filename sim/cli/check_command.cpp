@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/certificate/check.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
@@ -25,6 +27,55 @@ std::string table(const SpatialProgram& p, const Certificate& c) {
                       c.local_edges, c.crossing_edges, with_commas(c.lower_bound_cycles),
                       p.certificate ? ", " + with_commas(p.certificate->predicted_cycles) + " predicted" : "");
   return text;
+}
+
+std::string or_unknown(std::uint64_t depth) {
+  return depth == 0 ? "?" : with_commas(depth);
+}
+
+// A line a buffer: how deep it is, how deep it must be with all others as they are, and what the difference takes.
+std::string depths_table(const SpatialProgram& p, const Certificate& c) {
+  std::size_t width = 6;
+  for (const Buffer& b : p.buffers) width = std::max(width, b.name.size());
+  std::string text =
+      fmt::format("{:<{}} {:>9} {:>9} {:>12} {:>7}\n", "buffer", width, "depth", "minimum", "spare", "sites");
+  Bytes spare_of_all = 0;
+  for (const BufferClaim& claim : c.buffers) {
+    const Buffer& b = p.buffer(claim.buffer);
+    const std::size_t sites = p.placement ? p.group(b.group).sites.size() : 0;
+    std::string spare = "?";
+    if (claim.least_depth > claim.depth) {
+      spare = "too shallow";
+    } else if (claim.least_depth != 0) {
+      spare = format_bytes((claim.depth - claim.least_depth) * b.page_bytes);
+      spare_of_all += (claim.depth - claim.least_depth) * b.page_bytes * sites;
+    }
+    text += fmt::format("{:<{}} {:>9} {:>9} {:>12} {:>7}\n", b.name, width, with_commas(claim.depth),
+                        or_unknown(claim.least_depth), spare, with_commas(sites));
+  }
+  return text + fmt::format("the minimum of a buffer holds for all other depths as they are; spare in all {}\n",
+                            format_bytes(spare_of_all));
+}
+
+Json depths_json(const SpatialProgram& p, const Certificate& c) {
+  JsonArray list;
+  for (const BufferClaim& claim : c.buffers) {
+    const Buffer& b = p.buffer(claim.buffer);
+    list.push_back(Json()
+                       .set("name", b.name)
+                       .set("depth_pages", claim.depth)
+                       .set("minimum_pages", claim.least_depth == 0 ? Json() : Json(claim.least_depth))
+                       .set("page_bytes", b.page_bytes)
+                       .set("sites", p.placement ? p.group(b.group).sites.size() : 0));
+  }
+  return list;
+}
+
+// Depths that are too small leave a program whose depths can be worked out all the same.
+bool only_depths(const Diagnostics& broken) {
+  return std::all_of(broken.list().begin(), broken.list().end(), [](const Diagnostic& d) {
+    return d.severity != Severity::error || d.code == Code::RDU3029 || d.code == Code::RDU3039;
+  });
 }
 
 Json as_json(const SpatialProgram& p, const Certificate& c, const Diagnostics& diagnostics) {
@@ -60,13 +111,23 @@ ExitStatus check(const CheckRequest& request) {
   if (!loaded) return fail(loaded.diagnostics());
   const SpatialProgram& p = loaded->program;
   const Diagnostics broken = verify(p, loaded->target);
-  if (broken.has_errors()) return fail(broken);
+  if (broken.has_errors()) {
+    const ExitStatus status = fail(broken);
+    if (!request.minimum_depths || !only_depths(broken)) return status;
+    const Certificate again = prove_again(p, loaded->target);
+    return print_result(request.json ? to_text(Json().set("buffers", depths_json(p, again))) : depths_table(p, again),
+                        status);
+  }
   report(broken);
   const Certificate again = prove_again(p, loaded->target);
   const Diagnostics unproved = compare_certificate(p, again);
   report(unproved);
   const ExitStatus status = status_of(unproved);
-  return print_result(request.json ? to_text(as_json(p, again, unproved)) : table(p, again), status);
+  if (!request.json)
+    return print_result(table(p, again) + (request.minimum_depths ? depths_table(p, again) : ""), status);
+  Json j = as_json(p, again, unproved);
+  if (request.minimum_depths) j.set("buffers", depths_json(p, again));
+  return print_result(to_text(j), status);
 }
 
 }  // namespace rdusim::cli

@@ -73,7 +73,7 @@ std::optional<Assignment> assignment(const std::string& text) {
 struct Raw {
   CompileRequest compile;
   std::optional<std::uint32_t> compile_chips;
-  std::string shard, collective = "auto", phase, dtype;
+  std::string shard, size_by = "throughput", collective = "auto", phase, dtype;
   std::uint64_t batch = 0, context = 0, layers = 0;
   RunRequest run;
   std::string check = "exact", network = "fast", vcd, trace_from, trace_to, trace_limit, max_memory, max_seconds,
@@ -148,6 +148,8 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.compile->add_flag("--uneven", raw.compile.options.plan.uneven, "accept shards of different sizes");
   c.compile->add_flag("--pad", raw.compile.options.plan.pad,
                       "pad shards to whole tiles; the report counts the padding");
+  c.compile->add_option("--size-by", raw.size_by, "depths of buffers: throughput, or minimum (the least that end)")
+      ->capture_default_str();
   c.compile->add_option("--stop-after", raw.compile.options.stop_after,
                         fmt::format("one of the passes {}", fmt::join(pass_names(), ", ")));
   c.compile->add_option("--phase", raw.phase, "decode or prefill, of a Hugging Face model (later version)");
@@ -205,12 +207,17 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.assemble->add_option("file", raw.assemble.file, "what `rdusim show --json` writes, or - for standard input")
       ->required();
   c.assemble->add_option("-o,--output", raw.assemble.output, "the program, or - for standard output")->required();
+  c.assemble->add_flag("--allow-refuted", raw.assemble.allow_refuted,
+                       "writes a program that hangs or sums wrongly, with a certificate that says so, to be run with "
+                       "`run --allow-refuted`");
   c.assemble->footer("Example:\n  rdusim show prog.bin --json > prog.json && rdusim assemble prog.json -o again.bin");
 
   c.check = app.add_subcommand("check", "verifies a program and its certificate without running it");
   c.check->add_option("program", raw.check_request.program, "prog.bin, or - for standard input")->required();
+  c.check->add_flag("--minimum-depths", raw.check_request.minimum_depths,
+                    "a table of all buffers: how deep they are, and how deep they must be for the program to end");
   c.check->add_flag("--json", raw.check_request.json, "as JSON");
-  c.check->footer("Example:\n  rdusim check prog.bin");
+  c.check->footer("Example:\n  rdusim check prog.bin\n  rdusim check prog.bin --minimum-depths");
 
   c.show = app.add_subcommand("show", "the program as text");
   c.show->add_option("program", raw.show.program, "prog.bin, or - for standard input")->required();
@@ -283,6 +290,10 @@ Result<Request> compile_request(Raw& raw) {
     return usage(
         fmt::format("--collective: '{}' is not one of auto, through-one, direct, ring, reduce", raw.collective));
   }
+  if (raw.size_by == "minimum")
+    r.options.size_by = SizeBy::minimum;
+  else if (raw.size_by != "throughput")
+    return usage(fmt::format("--size-by: '{}' is not one of throughput, minimum", raw.size_by));
   if (plan.uneven && plan.pad) return usage("--uneven and --pad exclude each other");
   return Request(std::move(r));
 }

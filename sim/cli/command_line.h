@@ -47,10 +47,12 @@ struct RunRequest {
 struct AssembleRequest {
   std::string file;
   std::string output;
+  bool allow_refuted = false;
 };
 
 struct CheckRequest {
   std::string program;
+  bool minimum_depths = false;
   bool json = false;
 };
 

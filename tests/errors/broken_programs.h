@@ -198,6 +198,31 @@ inline const std::vector<Broken>& broken_programs() {
                              })},
       {Code::RDU3041, edited({}, [](Builder& b) { b.p.memory->tensors[2].bytes += 32; })},
       {Code::RDU3042, edited({}, [](Builder& b) { b.p.memory->tensors[1].address = 32; })},
+      // The matmul becomes two stages joined by two buffers, which agree on how often they fire over one of them alone.
+      {Code::RDU3043, edited({},
+                             [](Builder& b) {
+                               SpatialProgram& p = b.p;
+                               p.operators.reset();
+                               p.trees.clear();
+                               Stage& matmul = stage(p, "down.matmul");
+                               const BufferId u = b.add_buffer("down.u", BufferKind::fifo, DType::int32, 1, 0);
+                               const BufferId v = b.add_buffer("down.v", BufferKind::fifo, DType::int32, 1, 0);
+                               const BufferId c = matmul.ports[2].buffer;
+                               matmul.kind = Builder::sum(2);
+                               matmul.ports[2] = b.output(u);
+                               matmul.ports.push_back(b.output(v));
+                               Port twice = b.input(v);
+                               twice.need = twice.pop = always(2u);
+                               Port last = b.output(c);
+                               last.reserve = last.push = Builder::only_in(3, 4);
+                               const StageId join = b.add_stage("down.join", Builder::sum(2), 0,
+                                                                {StageRole::compute, 1}, 4, {b.input(u), twice, last});
+                               p.schedule->slots.push_back({4, 1});
+                               edge_of(p, "down.c").from = join;
+                               b.add_edge(stage(p, "down.matmul").id, u, {join});
+                               b.add_edge(stage(p, "down.matmul").id, v, {join});
+                               p.memory->accumulators.clear();
+                             })},
   };
   return list;
 }

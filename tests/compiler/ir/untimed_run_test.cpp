@@ -3,12 +3,13 @@
 #include <doctest/doctest.h>
 
 #include "compiler/ir/clusters.h"
-#include "tests/compiler/ir/sample_program.h"
+#include "tests/compiler/ir/rate_programs.h"
 
 namespace rdusim {
 namespace {
 
 using sample::buffer;
+using sample::crossed;
 using sample::edge_of;
 using sample::program;
 using sample::stage;
@@ -59,41 +60,6 @@ TEST_CASE("where all instances would take too many steps, the first and the last
             std::get<Store>(stage(p, "down.store").kind).pattern.first[1]);
   CHECK(run_untimed(p, 32, 26).sums.size() == 1);
   CHECK(run_untimed(p, 32, 25).undecided.has_value());
-}
-
-// A stage that sends both of its buffers to one that reads them in the other order.
-SpatialProgram crossed(std::uint64_t depth) {
-  sample::Builder b({});
-  SpatialProgram& p = b.p;
-  p.stages.resize(1);  // only load_a is left
-  p.edges.clear();
-  const BufferId out = p.stages[0].ports[0].buffer;
-  const BufferId first = b.add_buffer("first", BufferKind::fifo, DType::int8, 4, 0);
-  const BufferId second = b.add_buffer("second", BufferKind::fifo, DType::int8, 4, 0);
-  const BufferId end = b.add_buffer("end", BufferKind::fifo, DType::int8, 4, 0);
-  p.buffers[first.value].depth_pages = depth;
-  const auto phase = [](Port port, std::uint32_t begin, std::uint32_t count) {
-    Cyclic<std::uint32_t> c;
-    for (std::uint32_t i = 0; i < 4; ++i) c.push_back({1, i >= begin && i < begin + count ? 1u : 0u});
-    (port.direction == Direction::input ? port.need : port.reserve) = c;
-    (port.direction == Direction::input ? port.pop : port.push) = c;
-    return port;
-  };
-  Generic copy = sample::Builder::sum(1);
-  copy.bodies = {{1, {{ExprOp::operand, 0, 0}}}};
-  copy.maps = {{{1, 0}}, {{1, 0}}, {{1, 0}}};
-  const StageId split = b.add_stage("split", copy, 0, {StageRole::compute, 0}, 4,
-                                    {b.input(out), phase(b.output(first), 0, 2), phase(b.output(second), 2, 2)});
-  Generic merge = sample::Builder::sum(2);
-  merge.bodies = {{2, {{ExprOp::operand, 1, 0}}}, {2, {{ExprOp::operand, 0, 0}}}};
-  const StageId join = b.add_stage("merge", merge, 0, {StageRole::compute, 1}, 4,
-                                   {phase(b.input(first), 2, 2), phase(b.input(second), 0, 2), b.output(end)});
-  const StageId sink = b.add_stage("sink", sample::Builder::sum(1), 0, {StageRole::compute, 1}, 4, {b.input(end)});
-  b.add_edge(StageId{0u}, out, {split});
-  b.add_edge(split, first, {join});
-  b.add_edge(split, second, {join});
-  b.add_edge(join, end, {sink});
-  return p;
 }
 
 TEST_CASE("two stages that use two buffers in opposite order stop just where the first is too shallow") {

@@ -503,7 +503,7 @@ TEST_CASE("ports that do not suit the stage's kind are found") {
   check_only(Code::RDU3027, p, "the body of phase 1 has operand 2 of 2");
   p = program(over(2));
   std::get<Generic>(stage(p, "down.fold").kind).maps[0] = {{2, 0}};
-  check_only(Code::RDU3027, p, "its maps are not identities");
+  check_only(Code::RDU3027, p, "its maps are neither identities on parallel iterators");
 }
 
 TEST_CASE("a page map that does not fit its groups is found") {

@@ -1,0 +1,66 @@
+#include "sim/proved.h"
+
+#include <algorithm>
+
+#include "compiler/ir/enum_names.h"
+
+namespace rdusim {
+namespace {
+
+// slack: what was left of `proved`; null where the run went beyond it, which a check reports.
+Json beside(std::uint64_t proved, std::uint64_t observed) {
+  return Json()
+      .set("proved", proved)
+      .set("observed", observed)
+      .set("slack", observed <= proved ? Json(proved - observed) : Json());
+}
+
+std::uint64_t peak_of(const Instances& instances, const HandshakeChecker& handshakes, BufferId buffer) {
+  std::uint64_t peak = 0;
+  for (std::uint32_t i = 0; i < instances.instances(buffer); ++i)
+    peak = std::max(peak, handshakes.counts(instances.of(BufferAt{buffer, i})).peak_pages);
+  return peak;
+}
+
+}  // namespace
+
+Json proved_and_observed(const Instances& instances, const Certificate& c, const HandshakeChecker& handshakes,
+                         const TokenChecker& tokens, const SemaphoreChecker& semaphores, Cycle cycles) {
+  const SpatialProgram& p = instances.program();
+  JsonArray obligations, depths, counters;
+  for (const Obligation& o : c.obligations)
+    obligations.push_back(Json()
+                              .set("kind", enum_name(o.kind))
+                              .set("status", enum_name(o.status))
+                              .set("scope", enum_name(o.scope))
+                              .set("reason", o.reason.empty() ? Json() : Json(o.reason)));
+  for (const BufferClaim& b : c.buffers) {
+    if (b.buffer.value >= p.buffers.size()) continue;
+    Json row = beside(b.depth, peak_of(instances, handshakes, b.buffer));
+    depths.push_back(row.set("name", p.buffer(b.buffer).name)
+                         .set("minimum_pages", b.least_depth == 0 ? Json() : Json(b.least_depth)));
+  }
+  for (const CounterClaim& claim : c.counters) {
+    if (claim.edge.value >= p.edges.size()) continue;
+    const Edge& e = p.edge(claim.edge);
+    // A barrier's members are held to their generations one by one; there is no count to tell.
+    if (e.handshake == Handshake::barrier) continue;
+    const std::uint64_t seen = e.handshake == Handshake::token       ? tokens.greatest(claim.edge)
+                               : e.handshake == Handshake::semaphore ? semaphores.greatest(claim.edge)
+                                                                     : peak_of(instances, handshakes, e.buffer);
+    Json row = beside(claim.greatest, seen);
+    counters.push_back(
+        row.set("edge", claim.edge.value).set("handshake", enum_name(e.handshake)).set("width_bits", claim.width_bits));
+  }
+  Json bound;
+  bound.set("proved", c.lower_bound_cycles)
+      .set("observed", cycles)
+      .set("slack", cycles >= c.lower_bound_cycles ? Json(cycles - c.lower_bound_cycles) : Json());
+  return Json()
+      .set("obligations", std::move(obligations))
+      .set("least_cycles", std::move(bound))
+      .set("depths", std::move(depths))
+      .set("counters", std::move(counters));
+}
+
+}  // namespace rdusim
