@@ -63,6 +63,9 @@ struct Costs {
   Cycles lower_bound_cycles = 0;
 };
 
+// Costs of the stages alone: what passes need that come before the program is whole. Requires a placed program.
+std::vector<StageCost> estimate_stages(const SpatialProgram& program, const Target& target);  // by stage id
+
 // Requires a placed program.
 Costs estimate(const SpatialProgram& program, const Target& target);
 

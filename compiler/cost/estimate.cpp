@@ -29,16 +29,28 @@ std::uint64_t pages_into(const SpatialProgram& program, CollectiveId collective)
   return pages;
 }
 
+std::vector<cost::MemoryFlow> memory_of(const SpatialProgram& program) {
+  std::vector<cost::MemoryFlow> flows;
+  for (const Stage& s : program.stages)
+    for (auto& flow : cost::memory_flows(program, s)) flows.push_back(std::move(flow));
+  return flows;
+}
+std::vector<cost::CrossingFlow> crossings_of(const SpatialProgram& program) {
+  std::vector<cost::CrossingFlow> flows;
+  for (const Edge& e : program.edges)
+    for (auto& flow : cost::crossing_flows(program, e)) flows.push_back(flow);
+  return flows;
+}
+
 }  // namespace
 
-Costs estimate(const SpatialProgram& program, const Target& target) {
-  std::vector<cost::MemoryFlow> memory;
-  for (const Stage& s : program.stages)
-    for (auto& flow : cost::memory_flows(program, s)) memory.push_back(std::move(flow));
-  std::vector<cost::CrossingFlow> crossings;
-  for (const Edge& e : program.edges)
-    for (auto& flow : cost::crossing_flows(program, e)) crossings.push_back(flow);
+std::vector<StageCost> estimate_stages(const SpatialProgram& program, const Target& target) {
+  return cost::stage_costs(program, target, memory_of(program), crossings_of(program));
+}
 
+Costs estimate(const SpatialProgram& program, const Target& target) {
+  const std::vector<cost::MemoryFlow> memory = memory_of(program);
+  const std::vector<cost::CrossingFlow> crossings = crossings_of(program);
   Costs costs;
   costs.stages = cost::stage_costs(program, target, memory, crossings);
   for (const Collective& c : program.collectives) {

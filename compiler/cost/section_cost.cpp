@@ -244,9 +244,13 @@ class SectionEstimate {
     for (auto it = order.rbegin(); it != order.rend(); ++it)
       for (const StageId to : after[it->value])
         since[it->value] = std::max(since[it->value], plus(since[to.value], stages_[to.value].latency_cycles));
-    const Cycles own = stages_[b.stage.value].latency_cycles;
-    if (b.kind == Bottleneck::Kind::compute) return {until[b.stage.value], plus(own, since[b.stage.value])};
-    return {plus(until[b.stage.value], own), since[b.stage.value]};
+    const StageCost& own = stages_[b.stage.value];
+    if (b.kind == Bottleneck::Kind::compute) {
+      // The last firing's own time is the bottleneck's already.
+      const Cycles after_it = own.latency_cycles - std::min(own.latency_cycles, own.initiation_interval_cycles);
+      return {until[b.stage.value], plus(after_it, since[b.stage.value])};
+    }
+    return {plus(until[b.stage.value], own.latency_cycles), since[b.stage.value]};
   }
 
   // What the chip links add to `steady` cycles of the rest. A collective is a stage of the pipeline of pages: with R

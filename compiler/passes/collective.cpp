@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/cost/cost.h"
+#include "compiler/cost/traffic.h"
 #include "compiler/ir/print.h"
 #include "compiler/passes/expand.h"
 #include "compiler/passes/passes.h"
@@ -121,10 +122,11 @@ Result<Choice> choose(const SpatialProgram& p, const Collective& c, const std::v
                       const Target& target) {
   Diagnostics out;
   const Chooser chooser(p, target);
+  const Member& first = members.front();
+  const std::uint64_t pages = cost::pages_pushed(p, p.stage(first.source), first.buffer);
+  const std::uint64_t lanes = p.sites_of(p.stage(first.stage)).sites.size();
   const auto cost = [&](CollectiveAlgorithm a) {
-    return estimate_collective(c.kind, a, c.bytes.front(), p.sites_of(p.stage(members.front().stage)).sites.size(),
-                               c.members, target)
-        .cycles;
+    return estimate_collective(c.kind, a, c.bytes.front(), lanes, c.members, target, pages).cycles;
   };
   if (c.algorithm != CollectiveAlgorithm::automatic) {
     const std::string why_not = chooser.why_not(c, members, c.algorithm);

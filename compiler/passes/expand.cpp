@@ -368,34 +368,52 @@ std::vector<Member> members_of(const SpatialProgram& p, const Collective& collec
   return members;
 }
 
-SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, const std::vector<Member>& members,
-                     CollectiveAlgorithm algorithm) {
-  const std::uint64_t n = members.size(), others = n - 1;
-  const Buffer& partial = p.buffer(members.front().buffer);
-  const DType result = p.buffer(members.front().outcomes.front().buffer).dtype;
-  const bool all = collective.kind == CollectiveKind::all_reduce;
-  const Bytes page = partial.page_bytes;
-  const Bytes result_page = page / bytes_of(partial.dtype) * bytes_of(result);
-  const Bytes chunk = chunk_bytes(page, partial.dtype, n);
-  const Bytes result_chunk = chunk / bytes_of(partial.dtype) * bytes_of(result);
-  if (collective.kind == CollectiveKind::all_gather) return {others, others + 1, 0, 0, 0, others * page};
+SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::uint32_t chips, bool convert) {
+  const std::uint64_t n = chips, others = n - 1;
+  const bool all = kind == CollectiveKind::all_reduce;
+  if (kind == CollectiveKind::all_gather) return {others, others + 1, 0, 0, 0, 0};
   switch (algorithm) {
     case CollectiveAlgorithm::through_one:
       // The first member: a landing of each other member, the sum.
-      return {others + 1, others + (all ? 1 : 0), 1, 1, 1, others * page + result_page};
+      return {others + 1, others + (all ? 1 : 0), 1, 1, 1, 0};
     case CollectiveAlgorithm::direct:
       // A landing of each other member's partial chunk, the sum, a landing of each other member's sum.
-      return {2 * others + 1, 3 * others + (all ? 1 : 0), 1, 1, 1, others * chunk + n * result_chunk};
+      return {2 * others + 1, 3 * others + (all ? 1 : 0), 1, 1, 1, 0};
     case CollectiveAlgorithm::ring: {
-      if (!all && n == 2) return {2, 1, 1, 2, 1, page + result_page};
-      if (!all) return {2, 2, 1, 2, 1, page + std::max(page, result_page)};  // a member that hands on a partial sum
-      const std::uint64_t conversion = partial.dtype == result ? 0 : 1;
-      return {3 + conversion, 2, 1 + conversion, 2, 2, 3 * chunk + conversion * result_chunk};
+      if (!all) return {2, n == 2 ? 1u : 2u, 1, 2, 1, 0};
+      const std::uint64_t conversion = convert ? 1 : 0;
+      return {3 + conversion, 2, 1 + conversion, 2, 2, 0};
     }
     case CollectiveAlgorithm::automatic:
       break;
   }
   return {};
+}
+
+SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, const std::vector<Member>& members,
+                     CollectiveAlgorithm algorithm) {
+  const std::uint64_t n = members.size(), others = n - 1;
+  const Buffer& partial = p.buffer(members.front().buffer);
+  const DType result = p.buffer(members.front().outcomes.front().buffer).dtype;
+  const bool convert = partial.dtype != result;
+  const Bytes page = partial.page_bytes;
+  const Bytes result_page = page / bytes_of(partial.dtype) * bytes_of(result);
+  const Bytes chunk = chunk_bytes(page, partial.dtype, n);
+  const Bytes result_chunk = chunk / bytes_of(partial.dtype) * bytes_of(result);
+  SiteDemand demand = counts_of(collective.kind, algorithm, static_cast<std::uint32_t>(n), convert);
+  if (collective.kind == CollectiveKind::all_gather) {
+    demand.bytes = others * page;
+  } else if (algorithm == CollectiveAlgorithm::through_one) {
+    demand.bytes = others * page + result_page;
+  } else if (algorithm == CollectiveAlgorithm::direct) {
+    demand.bytes = others * chunk + n * result_chunk;
+  } else if (algorithm == CollectiveAlgorithm::ring) {
+    if (collective.kind == CollectiveKind::all_reduce)
+      demand.bytes = 3 * chunk + (convert ? result_chunk : 0);
+    else  // of more than two, a member that hands on a partial sum
+      demand.bytes = page + (n == 2 ? result_page : std::max(page, result_page));
+  }
+  return demand;
 }
 
 void expand(SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,

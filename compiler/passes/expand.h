@@ -55,6 +55,10 @@ struct Member {
 // The members' sides, in the order of members; empty where a member has not just one stage.
 std::vector<Member> members_of(const SpatialProgram& program, const Collective& collective);
 
+// All of it but bytes and whole pages' sizes, before there is a program: over `chips` members, `convert` where the
+// result's type is not the accumulator's. `algorithm` is not automatic, which asks for nothing; a gather is direct.
+SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::uint32_t chips, bool convert);
+
 // Requires at least two members. `algorithm` is not automatic; a gather is direct.
 SiteDemand demand_of(const SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
                      CollectiveAlgorithm algorithm);

@@ -51,9 +51,9 @@ Result<SpatialProgram> schedule(SpatialProgram program, const Target& target) {
     std::uint32_t place = 0;
     for (const StageId s : cost::stage_order(program, section.id)) result.slots[s.value].order = place++;
   }
-  const Costs costs = estimate(program, target);
+  const std::vector<StageCost> costs = estimate_stages(program, target);
   for (const Stage& s : program.stages)
-    result.slots[s.id.value].initiation_interval_cycles = costs.stages[s.id.value].initiation_interval_cycles;
+    result.slots[s.id.value].initiation_interval_cycles = costs[s.id.value].initiation_interval_cycles;
   for (std::vector<StageId>& stages : sharing(program)) {
     std::stable_sort(stages.begin(), stages.end(),
                      [&](StageId a, StageId b) { return result.slots[a.value].order < result.slots[b.value].order; });

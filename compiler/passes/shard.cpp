@@ -120,9 +120,10 @@ std::vector<Work> whole_work(const OperatorGraph& graph) {
 }
 
 // What chip 0 holds and computes, as a program that lower, tile and place take from there.
-SpatialProgram first_slice(const SpatialProgram& p, const Cuts& cuts, std::uint32_t tile) {
+SpatialProgram first_slice(const SpatialProgram& p, const Cuts& cuts, const ShardPlan& plan, std::uint32_t tile) {
   SpatialProgram slice;
   slice.header = p.header;
+  slice.header.plan = plan;
   slice.operators = p.operators;
   for (Tensor t : p.tensors) {
     t = slice_of(t, cuts.operands[t.operand.value], cuts.chips, ChipId(0), tile);
@@ -441,7 +442,7 @@ Result<SpatialProgram> shard(const SpatialProgram& program, const ShardPlan& pla
 
   SpatialProgram whole = program;
   whole.work = whole_work(*program.operators);
-  Result<SpatialProgram> slice = lower_again(first_slice(whole, *cuts, target.native_tile), target);
+  Result<SpatialProgram> slice = lower_again(first_slice(whole, *cuts, plan, target.native_tile), target);
   if (!slice.ok()) return slice;
   inherit_engines(*slice, program);
   SpatialProgram sharded = spread(*slice, whole, *cuts, target.native_tile);

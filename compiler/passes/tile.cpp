@@ -4,18 +4,20 @@
 //   memory    bytes read and written / what HBM gives pages of this size (each opens rows of its own): a once per round
 //             along n, b once per round along m
 //   ingest    bytes that one site takes in / the width of its network port
-//   journey   memory's latency and one page's way to a site
+//   journey   memory's latency and one page's way through the AGCU and to a site
 //   drain     the fold and the store
 //
 // and the time is journey + max(memory + one firing, first pages of all sites + max(compute, ingest)) + drain: memory
-// runs from the start, the PCUs from the first pages on. Among plans within 5 % of the best the one with the fewest
-// page hand-offs wins (pages are what a simulation costs, and what control costs in the machine), then the faster
-// one. Splitting the contraction costs fold stages, ports and buffers, so it has to earn 15 % of the whole, launch
-// included.
+// runs from the start, the PCUs from the first pages on. Among plans within 5 % of the best those come first that let
+// the memory be the limit (a memory-bound operator gets the sites that its memory's bandwidth deserves, whatever else
+// shares the time), then those with the fewest page hand-offs (pages are what a simulation costs, and what control
+// costs in the machine), then the faster. Splitting the contraction costs fold stages, ports and buffers, so it has to
+// earn 15 % of the whole, launch included, or to let the memory be the limit where no plan without does.
 #include <algorithm>
 #include <limits>
 #include <tuple>
 
+#include "compiler/passes/expand.h"
 #include "compiler/passes/extents.h"
 #include "compiler/passes/passes.h"
 
@@ -54,6 +56,7 @@ struct Score {
   double cycles = 0;
   std::uint64_t handoffs = 0;
   std::uint64_t sites = 0;
+  bool keeps_memory_busy = false;  // the PCUs take no longer than all operands at the memory's sustainable rate
 };
 
 class Scorer {
@@ -76,12 +79,15 @@ class Scorer {
     const double compute = rounds * double(p.k_pages) * firing;
 
     const double hbm = to_double(t_.hbm.sustainable_bytes_per_cycle());
-    const double c_all = double(w_.m) * double(w_.n) * bytes_of(result_);
     const double a_pages = double(p.sites_m * p.sites_k) * rounds * double(p.k_pages);
     const double b_pages = double(p.sites_n * p.sites_k) * rounds * double(p.k_pages);
     const double c_pages = sites / double(p.sites_k) * rounds;
     const double memory = a_pages * page_cycles(a_bytes(p)) + b_pages * page_cycles(b_bytes(p)) +
                           c_pages * page_cycles(out_bytes(p, result_));
+
+    // Of the operator itself: what is read twice does not make a plan a memory-bound one.
+    const double bytes = (double(w_.m) * double(w_.k) + double(w_.k) * double(w_.n)) * bytes_of(operand_) +
+                         double(w_.m) * double(w_.n) * bytes_of(result_);
 
     const double port = to_double(t_.network.link_bytes_per_cycle);
     const double ingest = rounds * double(p.k_pages) * double(a_bytes(p) + b_bytes(p)) / port;
@@ -89,19 +95,21 @@ class Scorer {
     const double first_pages = std::min(memory, (double(p.sites_m * p.sites_k) * double(a_bytes(p)) +
                                                  double(p.sites_n * p.sites_k) * double(b_bytes(p))) /
                                                     hbm);
-    const double journey = double(t_.hbm.latency_cycles) + double(a_bytes(p) + b_bytes(p)) / port;
+    const double journey = double(t_.hbm.latency_cycles) +
+                           double(a_bytes(p) + b_bytes(p)) * (1 / port + 1 / to_double(t_.agcu.bytes_per_cycle));
     const double out = double(out_bytes(p, accumulator_of(operand_)));
-    const double fold = p.sites_k > 1
-                            ? double(p.sites_k) * (out / port + out / bytes_of(accumulator_of(operand_)) /
-                                                                    std::max(1u, t_.pcu.simd(accumulator_of(operand_))))
-                            : 0.0;
-    const double last_store = sites / double(p.sites_k) * double(out_bytes(p, result_)) / hbm;
-    const double drain = fold + std::min(last_store, c_all / hbm);
+    const DType accumulator = accumulator_of(operand_);
+    const double fold_busy =
+        p.sites_k > 1 ? double(p.sites_k) * out / bytes_of(accumulator) / std::max(1u, t_.pcu.simd(accumulator)) : 0.0;
+    const double fold = p.sites_k > 1 ? double(p.sites_k) * out / port + fold_busy : 0.0;
+    const double last_store = c_pages / rounds * page_cycles(out_bytes(p, result_));
 
     Score s;
-    s.cycles = journey + std::max(memory + firing, first_pages + std::max(compute, ingest)) + drain;
+    s.cycles =
+        journey + std::max(memory - last_store + firing, first_pages + std::max(compute, ingest)) + fold + last_store;
     s.handoffs = static_cast<std::uint64_t>(sites * rounds * (2.0 * double(p.k_pages) + 1.0));
     s.sites = p.sites_m * p.sites_n * p.sites_k;
+    s.keeps_memory_busy = compute + rounds * fold_busy <= bytes / hbm;
     return s;
   }
 
@@ -133,20 +141,33 @@ class Scorer {
   const Target& t_;
 };
 
-// Slices of a contraction that one site can fold: each takes a landing buffer there (a quarter of the site's is left
-// for the operands and for collectives), and a semaphore where crossings have them (two are left for a collective's
-// ring).
-std::uint64_t most_split(const Target& t) {
+// What the sites of a chip must keep for the collectives of `plan`, which come to be after tiling. Where the algorithm
+// is open, what the most frugal one takes.
+SiteDemand kept_for_collectives(const ShardPlan& plan, DType operand, DType result) {
+  if (plan.chips < 2) return {};
+  const bool convert = accumulator_of(operand) != result;
+  if (plan.kind == ShardKind::column) return counts_of(CollectiveKind::all_gather, plan.algorithm, plan.chips, convert);
+  const bool open = plan.algorithm == CollectiveAlgorithm::automatic;
+  return counts_of(plan.collective, open ? CollectiveAlgorithm::ring : plan.algorithm, plan.chips, convert);
+}
+
+// Slices of a contraction that one site can fold: each but its own takes a landing buffer there (a quarter of the
+// site's at most) and, where crossings have them, a semaphore. Semaphores are given out once for all operators.
+std::uint64_t most_split(const Target& t, const SiteDemand& kept, std::uint64_t operators) {
   if (t.crossing.empty()) return 1;
-  std::uint64_t most = std::max(1u, t.site.buffers / 4);
+  constexpr std::uint64_t own_buffers = 4;  // a, b, the home slice's partial sums, the result
+  const auto left = [](std::uint64_t all, std::uint64_t gone) { return all > gone ? all - gone : 0; };
+  std::uint64_t landings = std::min<std::uint64_t>(left(std::max(1u, t.site.buffers / 4), 1),
+                                                   left(t.site.buffers, own_buffers + kept.buffers));
   if (t.crossing.front() == CrossingHandshake::semaphore)
-    most = std::min<std::uint64_t>(most, t.site.semaphores > 2 ? t.site.semaphores - 1 : 1);
-  return most;
+    landings = std::min(landings, left(t.site.semaphores / operators, kept.semaphores));
+  return 1 + landings;
 }
 
 // Calls f for every plan that fits the sites of one chip.
 template <class F>
-void for_each_plan(const Work& w, const SchedulePin& pin, const Target& t, const Scorer& scorer, F&& f) {
+void for_each_plan(const Work& w, const SchedulePin& pin, std::uint64_t most_split, const Target& t,
+                   const Scorer& scorer, F&& f) {
   const std::uint32_t tile = t.native_tile;
   const auto tiles = [&](std::int64_t e) { return ceil_div(static_cast<std::uint64_t>(e), std::uint64_t{tile}); };
   const std::uint64_t mt = tiles(w.m), nt = tiles(w.n), kt = tiles(w.k);
@@ -169,7 +190,7 @@ void for_each_plan(const Work& w, const SchedulePin& pin, const Target& t, const
         const std::uint64_t pages = ceil_div(kt, page);
         BlockPlan p{m.block, n.block, page, m.sites, n.sites, 1, m.rounds, n.rounds, pages};
         if (!pin.page_k && page > 1 && std::max(scorer.a_bytes(p), scorer.b_bytes(p)) > most_page_bytes) break;
-        for (std::uint64_t split = 1; split <= std::min(pages, most_split(t)); ++split) {
+        for (std::uint64_t split = 1; split <= std::min(pages, most_split); ++split) {
           if (pages % split != 0 || m.sites * n.sites * split > most_sites) continue;
           if (pin.unroll_k && *pin.unroll_k != split) continue;
           p.sites_k = split;
@@ -180,25 +201,38 @@ void for_each_plan(const Work& w, const SchedulePin& pin, const Target& t, const
     }
 }
 
+// Of the plans that split the contraction, or of those that do not: the least time, and whether a plan close to it
+// keeps the memory busy.
+struct Best {
+  double cycles = std::numeric_limits<double>::infinity();
+  double cycles_memory_busy = std::numeric_limits<double>::infinity();
+
+  void add(const Score& s) {
+    cycles = std::min(cycles, s.cycles);
+    if (s.keeps_memory_busy) cycles_memory_busy = std::min(cycles_memory_busy, s.cycles);
+  }
+  double limit() const { return 1.05 * cycles; }
+  bool keeps_memory_busy() const { return cycles_memory_busy <= limit(); }
+};
+
 std::optional<BlockPlan> best_plan(const Work& w, const SchedulePin& pin, DType operand, DType result,
-                                   const Target& t) {
+                                   std::uint64_t most_split, const Target& t) {
   const Scorer scorer(w, operand, result, t);
-  double best_whole = std::numeric_limits<double>::infinity();  // contraction not split
-  double best_split = best_whole;
-  for_each_plan(w, pin, t, scorer, [&](const BlockPlan& p) {
-    double& best = p.sites_k == 1 ? best_whole : best_split;
-    best = std::min(best, scorer.score(p).cycles);
-  });
+  Best whole, in_slices;
+  for_each_plan(w, pin, most_split, t, scorer,
+                [&](const BlockPlan& p) { (p.sites_k == 1 ? whole : in_slices).add(scorer.score(p)); });
   const double launch = double(t.host.section_launch_cycles + t.host.argument_load_cycles);
-  const bool split = launch + best_split < 0.85 * (launch + best_whole);
-  const double limit = 1.05 * (split ? best_split : best_whole);
+  const bool frees_memory = in_slices.keeps_memory_busy() && !whole.keeps_memory_busy();
+  const double to_earn = frees_memory ? 0 : 0.15;
+  const bool split = launch + in_slices.cycles < (1 - to_earn) * (launch + whole.cycles);
+  const Best& best = split ? in_slices : whole;
   std::optional<BlockPlan> chosen;
-  std::tuple<std::uint64_t, double, std::uint64_t> chosen_key;
-  for_each_plan(w, pin, t, scorer, [&](const BlockPlan& p) {
+  std::tuple<bool, std::uint64_t, double, std::uint64_t> chosen_key;
+  for_each_plan(w, pin, most_split, t, scorer, [&](const BlockPlan& p) {
     if ((p.sites_k > 1) != split) return;
     const Score s = scorer.score(p);
-    if (s.cycles > limit) return;
-    const auto key = std::tuple(s.handoffs, s.cycles, s.sites);
+    if (s.cycles > best.limit()) return;
+    const auto key = std::tuple(!s.keeps_memory_busy, s.handoffs, s.cycles, s.sites);
     if (!chosen || key < chosen_key) {
       chosen = p;
       chosen_key = key;
@@ -228,7 +262,9 @@ Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
     const auto pinned =
         std::find_if(graph.pins.begin(), graph.pins.end(), [&](const SchedulePin& p) { return p.op == op.id; });
     const SchedulePin pin = pinned == graph.pins.end() ? SchedulePin{} : *pinned;
-    w.plan = best_plan(w, pin, graph.operand(op.in[0]).dtype, graph.operand(op.out).dtype, target);
+    const DType operand = graph.operand(op.in[0]).dtype, result = graph.operand(op.out).dtype;
+    const SiteDemand kept = kept_for_collectives(program.header.plan, operand, result);
+    w.plan = best_plan(w, pin, operand, result, most_split(target, kept, graph.operators.size()), target);
     if (w.plan) continue;
     const std::string where = op.where.empty() ? program.header.name : op.where;
     if (pinned == graph.pins.end())

@@ -259,7 +259,8 @@ TEST_CASE("sliced tensors under stages that were not lowered again are refused w
   });
   CHECK(outcome.status == 1);
   CHECK(errors_of(outcome) == "RDU3008 RDU3008 RDU3008 RDU3008");
-  CHECK(outcome.err.find("'matmul0.a_c0': reserved 4, pushed 4, popped 8 by 'matmul0.matmul_c0'") != std::string::npos);
+  CHECK(outcome.err.find("'matmul0.a_c0': reserved 8, pushed 8, popped 16 by 'matmul0.matmul_c0'") !=
+        std::string::npos);
 }
 
 TEST_CASE("a slice that says another fill, role or range than its operand is refused") {

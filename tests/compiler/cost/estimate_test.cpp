@@ -83,6 +83,32 @@ TEST_CASE("a bound counts only elements that exist") {
   CHECK(estimate(p, t).predicted_cycles >= estimate(p, t).lower_bound_cycles);
 }
 
+// With the contraction split a firing is most of the work, and was counted again after itself.
+TEST_CASE("what follows the busiest matmul is its latency without the firing, then the fold, then the store") {
+  const Target t = test::target_named("wormhole");
+  const SpatialProgram p = compiled(test::one_matmul(17, 96, 200, DType::int64, DType::int64), t, ShardPlan{});
+  const Costs costs = estimate(p, t);
+  const auto cost_of = [&](const std::string& name) -> const StageCost& {
+    for (const Stage& s : p.stages)
+      if (s.name == name) return costs.stages[s.id.value];
+    FAIL("no stage ", name);
+    return costs.stages.front();
+  };
+  const StageCost& matmul = cost_of("down.matmul");
+  REQUIRE(costs.sections[0].compute >= matmul.busy_cycles);
+  CHECK(costs.sections[0].drain == matmul.latency_cycles - matmul.initiation_interval_cycles +
+                                       cost_of("down.fold").latency_cycles + cost_of("down.store").latency_cycles);
+}
+
+TEST_CASE("the stages' costs alone are those of the whole estimate") {
+  const Target t = test::sn40l();
+  const SpatialProgram p = compiled(test::one_matmul(32, 768, 128), t, test::over(3));
+  const std::vector<StageCost> alone = estimate_stages(p, t);
+  const Costs whole = estimate(p, t);
+  REQUIRE(alone.size() == whole.stages.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) CHECK(alone[i].total_cycles == whole.stages[i].total_cycles);
+}
+
 TEST_CASE("more of any bandwidth never predicts more cycles") {
   const Target base = test::sn40l();
   const SpatialProgram p = compiled(test::one_matmul(32, 1024, 512), base, test::over(4));

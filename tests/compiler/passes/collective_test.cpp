@@ -482,10 +482,10 @@ TEST_CASE("auto picks the least estimate and says what the others would take") {
   const Target t = sn40l();
   const SpatialProgram p = reduction(8, Kind::all_reduce, Algorithm::automatic, t);
   const Collective& c = p.collectives[0];
-  const std::uint64_t lanes = 2 * 2;
+  const std::uint64_t lanes = 2 * 2, pages = 2;
   std::map<Algorithm, Cycles> cycles;
   for (const Algorithm a : all_algorithms)
-    cycles[a] = estimate_collective(c.kind, a, c.bytes[0], lanes, c.members, t).cycles;
+    cycles[a] = estimate_collective(c.kind, a, c.bytes[0], lanes, c.members, t, pages).cycles;
   for (const Algorithm a : all_algorithms) {
     CHECK(cycles[c.algorithm] <= cycles[a]);
     CHECK(has(c.reason, with_commas(cycles[a])));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "compiler/passes/expand.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
 using namespace rdusim;
@@ -118,4 +119,60 @@ TEST_CASE("slices of one shape get one plan") {
   const auto q = tile(p, target);
   REQUIRE(q.ok());
   CHECK(q->work[0].plan == q->work[1].plan);
+}
+
+namespace {
+
+double compute_cycles(const BlockPlan& p, DType type, const Target& t) {
+  const double tiles = double(p.rounds_m * p.rounds_n * p.k_pages * p.block_m * p.block_n * p.page_k);
+  return tiles * t.native_tile * t.native_tile * t.native_tile / t.pcu.macs(type);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "one decoded token's operators get PCUs enough that the memory is the limit, on every slice of their columns") {
+  const Target target = sn40l();
+  for (const auto& [k, n] : {std::pair{4096, 6144}, {4096, 28672}, {14336, 4096}})
+    for (const int chips : {1, 2, 4, 8, 16}) {
+      CAPTURE(k);
+      CAPTURE(n);
+      CAPTURE(chips);
+      const auto p = tiled(one_matmul(1, k, n / chips), target);
+      REQUIRE(p.ok());
+      const double memory = double(k) * (n / chips) / to_double(target.hbm.sustainable_bytes_per_cycle());
+      CHECK(compute_cycles(*p->work[0].plan, DType::int8, target) <= 1.001 * memory);
+    }
+}
+
+TEST_CASE("a split contraction leaves a site the semaphores and buffers that the collective will take") {
+  const Target target = target_named("wormhole");
+  for (const CollectiveAlgorithm algorithm : {CollectiveAlgorithm::automatic, CollectiveAlgorithm::through_one,
+                                              CollectiveAlgorithm::direct, CollectiveAlgorithm::ring})
+    for (const std::uint32_t chips : {2u, 3u, 4u}) {
+      CAPTURE(static_cast<int>(algorithm));
+      CAPTURE(chips);
+      const OperatorGraph g = one_matmul(33, 3360 * chips, 32, DType::int32, DType::int32);
+      auto p = *start(g, target, over(chips, ShardKind::row, CollectiveKind::all_reduce, algorithm));
+      p = *tile(*lower(std::move(p), target), target);
+      const std::uint64_t landings = p.work[0].plan->sites_k - 1;
+      const SiteDemand kept =
+          counts_of(CollectiveKind::all_reduce,
+                    algorithm == CollectiveAlgorithm::automatic ? CollectiveAlgorithm::ring : algorithm, chips, false);
+      if (kept.semaphores <= target.site.semaphores)
+        CHECK(landings + kept.semaphores <= target.site.semaphores);
+      else
+        CHECK(landings == 0);
+      if (kept.semaphores + 1 <= target.site.semaphores) CHECK(landings > 0);  // and no more than that
+    }
+}
+
+TEST_CASE("operators that share sites share their semaphores") {
+  const Target target = target_named("wormhole");
+  const OperatorGraph g = two_matmuls(32, 4096, 64, 64);
+  const auto p = tiled(g, target);
+  REQUIRE(p.ok());
+  std::uint64_t landings = 0;
+  for (const Work& w : p->work) landings += w.plan->sites_k - 1;
+  CHECK(landings <= target.site.semaphores);
 }
