@@ -82,6 +82,8 @@ int main(int argc, char** argv) {
   std::set_terminate(last_resort);
   // A reader that goes away is seen by write(), not by a signal.
   std::signal(SIGPIPE, SIG_IGN);
+  // So is a file that grows beyond what the user may write.
+  std::signal(SIGXFSZ, SIG_IGN);
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   sigemptyset(&action.sa_mask);

@@ -91,8 +91,8 @@ std::vector<std::string> Folder::names() const {
   return all;
 }
 
-Running::Running(const std::vector<std::string>& arguments, const Folder& folder, std::string_view input) {
-  std::string program = RDUSIM_BINARY;
+Running::Running(const std::vector<std::string>& arguments, const Folder& folder, std::string_view input,
+                 std::string program) {
   std::vector<std::string> words = arguments;
   std::vector<char*> argv = {program.data()};
   for (std::string& w : words) argv.push_back(w.data());
@@ -162,6 +162,10 @@ Outcome rdusim_ok(const std::vector<std::string>& arguments, const Folder& folde
   INFO(line, "\n", outcome.out, outcome.err);
   REQUIRE(outcome.status == 0);
   return outcome;
+}
+
+Outcome shell(const std::string& line, const Folder& folder) {
+  return Running({"-c", "rdusim='" RDUSIM_BINARY "'; " + line}, folder, {}, "/bin/bash").finish();
 }
 
 std::string errors_of(const Outcome& outcome) {

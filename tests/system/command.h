@@ -43,7 +43,8 @@ struct Outcome {
 class Running {
  public:
   // `folder` is its working folder; `input` is its standard input.
-  Running(const std::vector<std::string>& arguments, const Folder& folder, std::string_view input = {});
+  Running(const std::vector<std::string>& arguments, const Folder& folder, std::string_view input = {},
+          std::string program = RDUSIM_BINARY);
   ~Running();
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -64,6 +65,9 @@ Outcome rdusim(const std::vector<std::string>& arguments, const Folder& folder, 
 
 // As above, and fails the test unless the status is 0.
 Outcome rdusim_ok(const std::vector<std::string>& arguments, const Folder& folder, std::string_view input = {});
+
+// Runs a line of bash in `folder`, in which $rdusim is the binary: for pipes, redirections and limits.
+Outcome shell(const std::string& line, const Folder& folder);
 
 // The codes of the errors on standard error, in order, each as often as it stands there: "RDU3024 RDU3032".
 std::string errors_of(const Outcome& outcome);
