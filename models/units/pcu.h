@@ -6,6 +6,9 @@
 //                 latency = fill + drain
 //             cycles after the array is free. Firings follow each other every `busy` cycles: the fill of one overlaps
 //             the steady state of the one before.
+//             An R x C array that keeps its sums in place does R C multiply-accumulates a cycle, its last row's first
+//             operand is R - 1 cycles late and its last column's last result C - 1: with macs_per_cycle = R C, fill =
+//             R - 1 and drain = C - 1 a product of depth K takes R + C + K - 2 cycles.
 //   SIMD      a body of `operations` element-wise operations over n elements: busy = ceil(n max(operations, 1) /
 //             simd_ops_per_cycle), latency = simd_latency_cycles.
 //   numbers   macs_per_cycle by dtype of the operands, simd_ops_per_cycle by dtype of the result, fill, drain and

@@ -34,6 +34,17 @@ TEST_CASE("a ragged page costs as much as a full one, and one element more costs
   CHECK(pcu.systolic(DType::int8, 33, 32, 32).busy == 2 * pcu.systolic(DType::int8, 32, 32, 32).busy);
 }
 
+TEST_CASE("an array of 4 x 4 takes rows + columns + depth - 2 cycles") {
+  PcuParameters p = pcu_parameters();
+  p.macs_per_cycle.fill(4 * 4);
+  p.systolic_fill_cycles = 4 - 1;
+  p.systolic_drain_cycles = 4 - 1;
+  for (const std::uint64_t depth : {1u, 3u, 4u, 100u}) {
+    const FiringTime t = Pcu(p, 1).systolic(DType::int8, 4, 4, depth);
+    CHECK(t.busy + t.latency == 4 + 4 + depth - 2);
+  }
+}
+
 TEST_CASE("cycles are rounded up, and a firing takes at least one") {
   const Pcu pcu(pcu_parameters(), 4);
   CHECK(pcu.systolic(DType::fp32, 4, 4, 8).busy == 2);  // 128 products at 100 a cycle
