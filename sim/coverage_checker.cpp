@@ -17,6 +17,13 @@ std::vector<bool> stored_tensors(const SpatialProgram& p) {
   return stored;
 }
 
+// Whether all n bytes are `expected`. Looks at all of them, which is many at a time.
+bool all_are(const std::uint8_t* times, std::uint64_t n, std::uint8_t expected) {
+  std::uint8_t different = 0;
+  for (std::uint64_t i = 0; i < n; ++i) different |= times[i] ^ expected;
+  return different == 0;
+}
+
 }  // namespace
 
 CoverageChecker::CoverageChecker(const Instances& instances, Violations& violations)
@@ -68,8 +75,8 @@ void CoverageChecker::on(const PageStored& e) {
     const std::uint64_t col = at % tag.cols;
     const std::uint64_t run = std::min(range.end - at, tag.cols - col);
     std::uint8_t* times = w.times.data() + (tag.row - w.view.row + row) * w.view.cols + (tag.col - w.view.col + col);
-    const auto* wrong = std::find_if(times, times + run, [&](std::uint8_t t) { return t != expected; });
-    if (wrong != times + run) {
+    if (!all_are(times, run, expected)) {
+      const auto* wrong = std::find_if(times, times + run, [&](std::uint8_t t) { return t != expected; });
       const bool twice = *wrong > expected;
       violations_.found(twice ? Code::RDU7013 : Code::RDU7014, e.at, instances_.place(e.stage),
                         "'{}' writes {} of '{}' in trip {}; element ({}, {}) was written {} times before",
@@ -90,8 +97,8 @@ void CoverageChecker::finish(Cycle at) {
     const Writes& w = tensors_[t.id.value];
     if (!w.stored) continue;
     const auto expected = static_cast<std::uint8_t>(w.trips);
+    if (all_are(w.times.data(), w.times.size(), expected)) continue;
     const auto missing = std::find_if(w.times.begin(), w.times.end(), [&](std::uint8_t n) { return n != expected; });
-    if (missing == w.times.end()) continue;
     const auto count = std::count_if(w.times.begin(), w.times.end(), [&](std::uint8_t n) { return n != expected; });
     const auto first = static_cast<std::uint64_t>(missing - w.times.begin());
     violations_.found(Code::RDU7014, at, t.name,
