@@ -31,6 +31,35 @@ TEST_CASE("the least depth is found whether the given one is more, just that, or
   }
 }
 
+TEST_CASE("what hangs elsewhere takes nothing from the depth of what is not joined to it") {
+  // A second pair of stages, on the same sites and joined to the first by nothing, that hangs.
+  SpatialProgram p = crossed(3);
+  const SpatialProgram other = crossed(1);
+  const std::size_t stages = p.stages.size(), buffers = p.buffers.size();
+  for (Buffer b : other.buffers) {
+    b.id = BufferId{b.id.value + buffers};
+    p.buffers.push_back(b);
+  }
+  for (Stage s : other.stages) {
+    s.id = StageId{s.id.value + stages};
+    for (Port& port : s.ports) port.buffer = BufferId{port.buffer.value + buffers};
+    p.stages.push_back(s);
+  }
+  for (Edge e : other.edges) {
+    e.id = EdgeId{p.edges.size()};
+    e.from = StageId{e.from.value + stages};
+    e.buffer = BufferId{e.buffer.value + buffers};
+    for (StageId& to : e.to) to = StageId{to.value + stages};
+    p.edges.push_back(e);
+  }
+  const std::vector<std::uint64_t> least = least_depths(p);
+  const std::size_t first = sample::buffer(p, "first").id.value;
+  CHECK(least[first] == 2);
+  CHECK(least[first + 1] == 1);
+  CHECK(least[buffers + first] == 2);
+  CHECK(least[buffers + first + 1] == 0);
+}
+
 TEST_CASE("a search that would take too long says so with nothing, not with a guess") {
   for (const std::uint64_t d : least_depths(sample::program(), 3)) CHECK(d == 0);
   CHECK_FALSE(depths_together(sample::program(), 3).has_value());

@@ -506,6 +506,19 @@ TEST_CASE("ports that do not suit the stage's kind are found") {
   check_only(Code::RDU3027, p, "its maps are neither identities on parallel iterators");
 }
 
+TEST_CASE("a fold over items is of one form, and takes no partial sums") {
+  SpatialProgram p = program(over(2));
+  auto& fold = std::get<Generic>(stage(p, "down.fold").kind);
+  fold.iterators = {IteratorKind::reduction, IteratorKind::parallel};
+  fold.maps = {{{1, 0, 0}, {0, 1, 0}}, {{0, 1, 0}}, {{0, 1, 0}}};
+  check_only(Code::RDU3025, p, "'down.fold' folds sums");
+  fold.maps[2] = {{1, 0, 0}, {0, 1, 0}};  // a result for each item
+  check_only(Code::RDU3027, p, "nor a fold over items");
+  fold.maps[2] = {{0, 1, 0}};
+  fold.iterators = {IteratorKind::reduction, IteratorKind::reduction};
+  check_only(Code::RDU3027, p, "nor a fold over items");
+}
+
 TEST_CASE("a page map that does not fit its groups is found") {
   SpatialProgram p = program(over(2));
   Edge& e = edge_of(p, "down.partial_c1");
