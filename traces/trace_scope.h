@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/support/pattern.h"
 #include "compiler/support/result.h"
 #include "traces/event_kinds.h"
 
@@ -58,8 +59,5 @@ Wanted wanted(const E& e, const TraceScope& scope, const Roster& roster) {
     return Wanted::filtered;
   return e.at >= scope.from && e.at <= scope.to ? Wanted::yes : Wanted::outside;
 }
-
-// `text` matches `pattern`, in which * is any text, the empty one included.
-bool matches(std::string_view pattern, std::string_view text);
 
 }  // namespace rdusim

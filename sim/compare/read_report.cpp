@@ -25,27 +25,6 @@ std::string to_string(const Quantity& q) {
   return std::visit([](auto v) { return fmt::format("{}", v); }, q);
 }
 
-bool matches(std::string_view pattern, std::string_view name) {
-  // On a mismatch the last star takes one character more: linear in both for each star.
-  std::size_t p = 0;
-  std::size_t n = 0;
-  std::optional<std::pair<std::size_t, std::size_t>> star;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = {++p, n};
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
-      ++p, ++n;
-    } else if (star) {
-      p = star->first;
-      n = ++star->second;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
 namespace {
 
 constexpr std::array verdicts = {"pass",       "check-failed",        "circular-wait", "starvation",

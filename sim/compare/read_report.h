@@ -67,7 +67,4 @@ std::vector<Metric> fold_chips(const std::vector<Metric>& metrics);
 // "stages.down.matmul.cycles" of "stages.down.matmul_c3.cycles": the name that fold_chips gives.
 std::string folded_name(std::string_view metric);
 
-// `name` against a pattern in which '*' stands for any characters.
-bool matches(std::string_view pattern, std::string_view name);
-
 }  // namespace rdusim

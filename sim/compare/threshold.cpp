@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "compiler/support/file.h"
+#include "compiler/support/pattern.h"
 #include "compiler/support/units.h"
 
 namespace rdusim {

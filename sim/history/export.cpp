@@ -8,6 +8,8 @@
 #include <cmath>
 #include <map>
 
+#include "compiler/support/pattern.h"
+
 namespace rdusim {
 
 std::string utc_text(std::int64_t seconds) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <unordered_map>
 
 #include "compiler/support/file.h"
 #include "compiler/support/json.h"
@@ -430,6 +431,22 @@ Result<std::vector<Sample>> History::samples(std::int64_t series, const std::str
   s.bind(1, series).bind(2, metric);
   std::vector<Sample> all;
   while (s.next()) all.push_back({s.whole(0), s.quantity(1)});
+  if (!s.ok()) return database_->failure(s.code());
+  return all;
+}
+
+Result<std::vector<History::AnySample>> History::all_samples() {
+  std::unordered_map<std::int64_t, std::size_t> places;  // of metrics by id
+  Statement kinds(database_->handle, "SELECT id FROM metrics ORDER BY name");
+  while (kinds.next()) places.emplace(kinds.whole(0), places.size());
+  if (!kinds.ok()) return database_->failure(kinds.code());
+  Statement s(database_->handle, "SELECT run, metric, value FROM samples ORDER BY run, metric");
+  std::vector<AnySample> all;
+  while (s.next()) {
+    const auto metric = places.find(s.whole(1));
+    if (metric == places.end()) return database_->foreign("it is damaged: a sample is of no metric");
+    all.push_back({s.whole(0), metric->second, s.quantity(2)});
+  }
   if (!s.ok()) return database_->failure(s.code());
   return all;
 }

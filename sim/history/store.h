@@ -99,6 +99,13 @@ class History {
   // Of one series and metric, in the order of runs().
   Result<std::vector<Sample>> samples(std::int64_t series, const std::string& metric);
   Result<std::vector<std::pair<std::string, std::string>>> decisions(std::int64_t run);
+  struct AnySample {
+    std::int64_t run = 0;
+    std::size_t metric = 0;  // of metric_kinds()
+    Quantity value;
+  };
+  // Every sample of the history, rising by run.
+  Result<std::vector<AnySample>> all_samples();
 
   // Requires that the runs exist. `metric` empty: all.
   Result<bool> accept(const std::vector<std::int64_t>& runs, const std::string& metric, const std::string& reason,

@@ -68,16 +68,6 @@ TEST_CASE("a name that carries two chips folds over both") {
   CHECK(folded_name("collectives.a_c1.cycles") == "collectives.a_c1.cycles");
 }
 
-TEST_CASE("a pattern's star stands for anything") {
-  CHECK(matches("cycles.simulated", "cycles.simulated"));
-  CHECK(matches("stages.*.cycles", "stages.a.b.cycles"));
-  CHECK(matches("*", ""));
-  CHECK(matches("*a*b", "aXbXaXb"));
-  CHECK_FALSE(matches("stages.*.cycles", "stages.a.cycles2"));
-  CHECK_FALSE(matches("", "a"));
-  CHECK_FALSE(matches("*a", "ab"));
-}
-
 TEST_CASE("what is no report is refused, one code, each file its own fault") {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(RDUSIM_SOURCE_DIR "/tests/errors/reports")) {
