@@ -86,6 +86,22 @@ TEST_CASE("7 over 8 chips is refused, and multiply-accumulates of ragged tiles a
   CHECK(number(report, "macs", "padding") == 0);
 }
 
+// A site of wormhole has eight semaphores: slices of a contraction that meet on it took seven, and a direct all-reduce
+// over two chips wants four.
+TEST_CASE(
+    "a contraction that is split on a chip leaves what the collective asked for needs, on a target with few "
+    "semaphores") {
+  const Folder folder;
+  const Matmul shape = matmul(33, 6720, 32, "int32");
+  for (const std::string algorithm : {"direct", "ring", "through-one", "auto"}) {
+    CAPTURE(algorithm);
+    const Json report = compile_and_run(
+        folder, shape, {"--target", "wormhole", "--chips", "2", "--shard", "row", "--collective", algorithm});
+    check_exact_pass(report);
+    CHECK(text(report, "outputs", 0, "sha256") == shape.sha256());
+  }
+}
+
 // The line of `key` in `table` becomes `key = value`, whatever was there.
 std::string with_line(std::string toml, const std::string& table, const std::string& key, const std::string& value) {
   const std::size_t begin = toml.find("\n[" + table + "]\n");
