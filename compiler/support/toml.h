@@ -42,9 +42,12 @@ class TomlValue {
   const std::string* as_string() const { return std::get_if<std::string>(&value_); }
   const TomlArray* as_array() const { return std::get_if<TomlArray>(&value_); }
   const TomlTable* as_table() const { return std::get_if<TomlTable>(&value_); }
+  TomlArray* as_array() { return std::get_if<TomlArray>(&value_); }
+  TomlTable* as_table() { return std::get_if<TomlTable>(&value_); }
   std::string_view type_name() const;  // "a boolean", "an integer", "a float", "a string", "an array", "a table", ...
 
   const TomlValue* find(std::string_view key) const;  // null where this is no table or has no such key
+  TomlValue* find(std::string_view key) { return const_cast<TomlValue*>(std::as_const(*this).find(key)); }
 
   // 1-based, of the first character (of a table: of its header); columns count code points.
   std::uint32_t line = 1;

@@ -19,6 +19,8 @@ ExitStatus targets(const TargetsRequest& request);
 ExitStatus explain(const ExplainRequest& request);
 ExitStatus compare(const CompareRequest& request);
 ExitStatus history(const HistoryRequest& request);
+// `stop` as of run(); the points that were run are kept.
+ExitStatus sweep(const SweepRequest& request, std::atomic<bool>& stop);
 ExitStatus net(const NetRequest& request);
 
 // Prints `text` as a command's result. `status` stands where it could be written; else RDU5008 is reported.

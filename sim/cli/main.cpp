@@ -58,6 +58,10 @@ struct Dispatch {
   ExitStatus operator()(const cli::ExplainRequest& r) const { return cli::explain(r); }
   ExitStatus operator()(const cli::CompareRequest& r) const { return cli::compare(r); }
   ExitStatus operator()(const cli::HistoryRequest& r) const { return cli::history(r); }
+  ExitStatus operator()(const cli::SweepRequest& r) const {
+    running = true;
+    return cli::sweep(r, stop_requested);
+  }
   ExitStatus operator()(const cli::NetRequest& r) const { return cli::net(r); }
   ExitStatus operator()(const cli::TextRequest& r) const { return cli::print_result(r.text, ExitStatus::done); }
 };

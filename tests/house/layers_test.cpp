@@ -44,6 +44,7 @@ const std::vector<std::string> rooms = {
     "sim/reference",
     "sim/compare",
     "sim/history",
+    "sim/sweep",
     "sim/cli",
     "sim",
 };
@@ -77,6 +78,7 @@ const std::map<std::string, std::set<std::string>> allowed = [] {
   may["sim/reference"] = {"compiler/support", "compiler/workload"};
   may["sim/compare"] = {"compiler/support"};
   may["sim/history"] = {"compiler/support", "sim/compare"};
+  may["sim/sweep"] = {"compiler/support", "compiler/target", "sim/compare"};
   may["sim"] = {rooms.begin(), rooms.end()};
   may["sim"].erase("sim/cli");
   may["sim/cli"] = {rooms.begin(), rooms.end()};
