@@ -90,13 +90,14 @@ struct Raw {
   bool list = false;
   CompareRequest compare;
   HistoryRequest history;
+  DashboardRequest dashboard;
   SweepRequest sweep;
   NetRequest net;
 };
 
 struct Commands {
   CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
-           *targets = nullptr, *explain = nullptr, *compare = nullptr, *history = nullptr, *sweep = nullptr, *net = nullptr;
+           *targets = nullptr, *explain = nullptr, *compare = nullptr, *history = nullptr, *dashboard = nullptr, *sweep = nullptr, *net = nullptr;
 };
 
 // A command whose words stand as data.
@@ -240,6 +241,7 @@ Commands describe(CLI::App& app, Raw& raw) {
 
   c.compare = add(app, words(raw.compare));
   c.history = add(app, words(raw.history));
+  c.dashboard = add(app, words(raw.dashboard));
   c.sweep = add(app, words(raw.sweep));
   c.net = add(app, words(raw.net));
   return c;
@@ -427,6 +429,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (commands.targets->parsed()) return Request(raw.targets);
   if (commands.compare->parsed()) return Request(raw.compare);
   if (commands.history->parsed()) return Request(raw.history);
+  if (commands.dashboard->parsed()) return Request(raw.dashboard);
   if (commands.sweep->parsed()) return Request(raw.sweep);
   if (commands.net->parsed()) return Request(raw.net);
   if (raw.explain.code.empty() && !raw.list) return usage("explain: a code is needed, or --list");

@@ -8,6 +8,7 @@
 
 #include "compiler/compile.h"
 #include "sim/cli/compare_command.h"
+#include "sim/cli/dashboard_command.h"
 #include "sim/cli/history_command.h"
 #include "sim/cli/sweep_command.h"
 #include "sim/cli/net_command.h"
@@ -80,7 +81,7 @@ struct TextRequest {
 };
 
 using Request = std::variant<CompileRequest, RunRequest, AssembleRequest, CheckRequest, ShowRequest, TargetsRequest,
-                             ExplainRequest, CompareRequest, HistoryRequest, SweepRequest, NetRequest, TextRequest>;
+                             ExplainRequest, CompareRequest, HistoryRequest, DashboardRequest, SweepRequest, NetRequest, TextRequest>;
 
 // `arguments` without the program's name. Errors: RDU6005 usage, RDU6006 what this version does not do yet.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);

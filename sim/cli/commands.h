@@ -19,6 +19,7 @@ ExitStatus targets(const TargetsRequest& request);
 ExitStatus explain(const ExplainRequest& request);
 ExitStatus compare(const CompareRequest& request);
 ExitStatus history(const HistoryRequest& request);
+ExitStatus dashboard(const DashboardRequest& request);
 // `stop` as of run(); the points that were run are kept.
 ExitStatus sweep(const SweepRequest& request, std::atomic<bool>& stop);
 ExitStatus net(const NetRequest& request);

@@ -58,6 +58,7 @@ struct Dispatch {
   ExitStatus operator()(const cli::ExplainRequest& r) const { return cli::explain(r); }
   ExitStatus operator()(const cli::CompareRequest& r) const { return cli::compare(r); }
   ExitStatus operator()(const cli::HistoryRequest& r) const { return cli::history(r); }
+  ExitStatus operator()(const cli::DashboardRequest& r) const { return cli::dashboard(r); }
   ExitStatus operator()(const cli::SweepRequest& r) const {
     running = true;
     return cli::sweep(r, stop_requested);

@@ -44,6 +44,7 @@ const std::vector<std::string> rooms = {
     "sim/reference",
     "sim/compare",
     "sim/history",
+    "sim/dashboard",
     "sim/sweep",
     "sim/cli",
     "sim",
@@ -78,6 +79,7 @@ const std::map<std::string, std::set<std::string>> allowed = [] {
   may["sim/reference"] = {"compiler/support", "compiler/workload"};
   may["sim/compare"] = {"compiler/support"};
   may["sim/history"] = {"compiler/support", "sim/compare"};
+  may["sim/dashboard"] = {"compiler/support", "sim/compare", "sim/history"};
   may["sim/sweep"] = {"compiler/support", "compiler/target", "sim/compare"};
   may["sim"] = {rooms.begin(), rooms.end()};
   may["sim"].erase("sim/cli");

@@ -1,0 +1,328 @@
+// The dashboard: reads the data block of its own page, and shows what the address behind '#' asks for. Nothing is fetched.
+'use strict';
+(() => {
+const data = JSON.parse(document.getElementById('data').textContent);
+const charts = typeof echarts !== 'undefined';
+const $ = (id) => document.getElementById(id);
+let drawn = [];  // charts of the present view
+
+// ---- elements, numbers, addresses
+function element(name, attributes = {}, ...children) {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith('on')) e.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== false) e.setAttribute(key, value === true ? '' : value);
+  }
+  e.append(...children.filter((c) => c !== null));
+  return e;
+}
+const link = (to, text) => element('a', {href: '#' + to}, text);
+function format(v, unit) {
+  if (v === null || v === undefined) return '–';
+  if (Number.isInteger(v)) return v.toLocaleString('en-US');
+  return unit === 's' ? v.toPrecision(4) : v.toLocaleString('en-US', {maximumSignificantDigits: 5});
+}
+function change(now, old) {
+  if (now === null || old === null || old === undefined || old === 0) return '';
+  const p = (now - old) / Math.abs(old) * 100;
+  return (p > 0 ? '+' : '') + (Math.abs(p) >= 0.005 || p === 0 ? p.toFixed(2) : p.toExponential(0)) + ' %';
+}
+const day = (seconds) => new Date(seconds * 1000).toISOString().replace('T', ' ').slice(0, 16);
+const short = (commit) => commit ? commit.slice(0, 10) : '–';
+const part = encodeURIComponent;
+
+// ---- the data: runs by series; values of a metric by run
+const series = data.series.map((s, i) => ({...s, index: i, runs: [], title: `${s.name} on ${s.target}, ${s.chips} chip${s.chips === 1 ? '' : 's'}`}));
+data.runs.forEach((r, i) => { r.index = i; series[r.series].runs.push(r); });
+const metricIndex = new Map(data.metrics.map((m, i) => [m.name, i]));
+// One value stands for a metric that never moved.
+function valuesOf(s, metric) {
+  const packed = data.values[s.index][metric];
+  if (packed === undefined) return null;
+  return Array.isArray(packed) ? packed : s.runs.map(() => packed);
+}
+function metricsOf(s) { return Object.keys(data.values[s.index]).map(Number).sort((a, b) => data.metrics[a].name < data.metrics[b].name ? -1 : 1); }
+const last = (list) => list === null || list.length === 0 ? null : list[list.length - 1];
+function worse(metric, now, old) {
+  if (now === null || old === null || now === old) return false;
+  return metric.better === 1 ? now < old : metric.better === 0 ? now > old : false;
+}
+const acceptancesOf = (s, metric) => data.accepted.filter((a) => data.runs[a.run].series === s.index && (a.metric === '' || a.metric === metric));
+
+// ---- small drawings that need no library
+function sparkline(values, failed) {
+  const known = values.map((v, i) => [i, v]).filter((p) => p[1] !== null);
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  svg.setAttribute('class', 'spark');
+  svg.setAttribute('viewBox', '0 0 120 26');
+  svg.setAttribute('role', 'img');
+  if (known.length === 0) return svg;
+  // At most two points a pixel: the least and the greatest of each stretch.
+  const stretch = Math.max(1, Math.ceil(known.length / 120));
+  const shown = [];
+  for (let i = 0; i < known.length; i += stretch) {
+    let low = known[i], high = known[i];
+    for (let j = i; j < Math.min(i + stretch, known.length); ++j) {
+      if (known[j][1] < low[1]) low = known[j];
+      if (known[j][1] > high[1]) high = known[j];
+    }
+    shown.push(...(low[0] <= high[0] ? [low, high] : [high, low]));
+  }
+  let least = Infinity, most = -Infinity;
+  for (const [, v] of shown) { least = Math.min(least, v); most = Math.max(most, v); }
+  const x = (i) => 3 + i / Math.max(1, values.length - 1) * 114;
+  const y = (v) => most === least ? 13 : 23 - (v - least) / (most - least) * 20;
+  const line = document.createElementNS(svg.namespaceURI, 'path');
+  line.setAttribute('d', shown.map(([i, v], n) => `${n ? 'L' : 'M'}${x(i).toFixed(1)} ${y(v).toFixed(1)}`).join(''));
+  const dot = document.createElementNS(svg.namespaceURI, 'circle');
+  const [i, v] = known[known.length - 1];
+  dot.setAttribute('cx', x(i)); dot.setAttribute('cy', y(v)); dot.setAttribute('r', 2.5);
+  if (failed) dot.setAttribute('class', 'bad');
+  svg.append(line, dot);
+  return svg;
+}
+
+function table(columns, rows, limit = 500) {
+  const head = element('tr', {}, ...columns.map((c) => element('th', {class: c.number ? 'number' : null}, c.title)));
+  const body = element('tbody');
+  const add = (from, to) => rows.slice(from, to).forEach((row) => body.append(element('tr', {}, ...row.map((cell, i) =>
+    element('td', {class: columns[i].number ? 'number' : null}, cell === null ? '–' : cell)))));
+  add(0, limit);
+  const box = element('div', {class: 'scroll'}, element('table', {}, element('thead', {}, head), body));
+  if (rows.length <= limit) return box;
+  const more = element('button', {onclick: () => { add(limit, rows.length); more.remove(); }}, `show all ${rows.length} rows`);
+  return element('div', {}, box, more);
+}
+
+// A chart with its table behind it; without the library the table is open.
+function chart(option, columns, rows, name) {
+  const behind = element('details', {open: !charts}, element('summary', {}, 'Table'));
+  const fill = () => { if (behind.open && behind.childElementCount === 1) behind.append(table(columns, rows)); };
+  behind.addEventListener('toggle', fill);
+  if (!charts) { fill(); return element('div', {}, behind); }
+  const box = element('div', {class: 'chart', 'data-chart': name});
+  queueMicrotask(() => {
+    const c = echarts.init(box, document.documentElement.dataset.theme === 'dark' ? 'dark' : null, {renderer: 'svg'});
+    c.setOption({backgroundColor: 'transparent', animation: false, tooltip: {trigger: 'axis', renderMode: 'richText', confine: true},
+                 grid: {left: 12, right: 24, top: 56, bottom: 34, containLabel: true}, legend: {type: 'scroll', top: 0}, ...option,
+                 xAxis: {nameLocation: 'middle', nameGap: 30, ...option.xAxis}});
+    drawn.push(c);
+  });
+  return element('div', {}, box, behind);
+}
+
+// ---- views
+function verdictOf(r) {
+  const bad = r.verdict !== 'pass' || r.gate === 1;
+  return element('span', {class: bad ? 'bad' : 'good'}, r.verdict === 'pass' && r.gate === 1 ? 'pass, gate failed' : r.verdict);
+}
+
+function overview() {
+  const wanted = $('search').value.toLowerCase();
+  const cycles = metricIndex.get('cycles.simulated');
+  const rows = [];
+  for (const s of series) {
+    if (s.runs.length === 0 || (wanted && !s.title.toLowerCase().includes(wanted))) continue;
+    const r = last(s.runs), values = valuesOf(s, cycles);
+    const before = values && values.length > 1 ? values[values.length - 2] : null;
+    const delta = values ? change(last(values), before) : '';
+    rows.push([link(`/program/${part(s.name)}/${part(s.target)}/${s.chips}`, s.name), s.target, String(s.chips), verdictOf(r),
+      format(last(values)), element('span', {class: delta.startsWith('+') && delta !== '+0.00 %' ? 'bad' : 'dim'}, delta),
+      sparkline(values || [], r.gate === 1), String(s.runs.length), short(r.commit), day(r.time)]);
+  }
+  return [element('h1', {}, 'Programs and targets'),
+    element('p', {class: 'dim'}, `${rows.length} of ${series.length} series, ${data.runs.length} runs, ${data.metrics.length} metrics`),
+    table([{title: 'program'}, {title: 'target'}, {title: 'chips', number: true}, {title: 'verdict'}, {title: 'cycles', number: true},
+           {title: 'last change', number: true}, {title: 'history'}, {title: 'runs', number: true}, {title: 'commit'}, {title: 'time'}], rows)];
+}
+
+function find(name, target, chips) { return series.find((s) => s.name === name && s.target === target && String(s.chips) === chips); }
+const missing = (what) => [element('h1', {}, 'Not here'), element('p', {}, what)];
+
+function program(s) {
+  const wanted = $('search').value.toLowerCase();
+  const base = `/metric/${part(s.name)}/${part(s.target)}/${s.chips}/`;
+  const all = metricsOf(s);
+  const causes = all.filter((m) => data.metrics[m].name.startsWith('causes.'));
+  const labels = s.runs.map((r) => short(r.commit));
+  const out = [element('h1', {}, s.title)];
+  if (s.runs.length > 1) {
+    const [a, b] = s.runs.slice(-2);
+    out.push(element('p', {}, link(`/diff/${a.id}/${b.id}`, 'what changed in the last run')));
+  }
+  const moving = causes.filter((m) => valuesOf(s, m).some((v) => v));
+  if (moving.length) {
+    out.push(element('h2', {}, 'Cycles by cause'));
+    out.push(chart({xAxis: {type: 'category', data: labels}, yAxis: {type: 'value', name: 'cycles'},
+      series: moving.map((m) => ({name: data.metrics[m].name.slice(7), type: 'line', stack: 'all', areaStyle: {}, showSymbol: false, data: valuesOf(s, m)}))},
+      [{title: 'commit'}, {title: 'time'}, ...moving.map((m) => ({title: data.metrics[m].name.slice(7), number: true}))],
+      s.runs.map((r, i) => [short(r.commit), day(r.time), ...moving.map((m) => format(valuesOf(s, m)[i]))]).reverse(), 'causes'));
+  }
+  out.push(element('h2', {}, 'Metrics'));
+  const rows = all.filter((m) => !wanted || data.metrics[m].name.toLowerCase().includes(wanted)).map((m) => {
+    const values = valuesOf(s, m), metric = data.metrics[m];
+    const before = values.length > 1 ? values[values.length - 2] : null;
+    const moved = change(last(values), before);
+    return [link(base + part(metric.name), metric.name), metric.timed ? 'timed' : 'exact', format(last(values), metric.unit), metric.unit,
+      element('span', {class: worse(metric, last(values), before) ? 'bad' : 'dim'}, moved === '0.00 %' ? '' : moved), sparkline(values, false)];
+  });
+  out.push(table([{title: 'metric'}, {title: 'kind'}, {title: 'value', number: true}, {title: 'unit'}, {title: 'last change', number: true}, {title: 'history'}], rows));
+  return out;
+}
+
+function metricPage(s, name) {
+  const m = metricIndex.get(name);
+  const values = m === undefined ? null : valuesOf(s, m);
+  if (!values) return missing(`${s.title} has no metric '${name}'.`);
+  const metric = data.metrics[m];
+  const accepted = acceptancesOf(s, name);
+  const limit = (data.limits[s.index] || {})[m];
+  const marks = accepted.filter((a) => a.metric !== '*retired').map((a) => {
+    const at = s.runs.findIndex((r) => r.index === a.run);
+    return {name: a.reason, coord: [at, values[at]], value: 'accepted'};
+  }).filter((p) => p.coord[1] !== null);
+  const lines = limit ? [{yAxis: limit[0], name: 'median'}, {yAxis: limit[1], name: 'limit'}] : [];
+  return [element('h1', {}, `${name}`),
+    element('p', {}, link(`/program/${part(s.name)}/${part(s.target)}/${s.chips}`, s.title), ` · ${metric.timed ? 'timed' : 'exact'}${metric.unit ? ', ' + metric.unit : ''}`),
+    limit ? element('p', {class: 'dim'}, `limit of the next run on ${limit[2]}: ${format(limit[1], metric.unit)}, from a median of ${format(limit[0], metric.unit)}`) : null,
+    chart({xAxis: {type: 'category', data: s.runs.map((r) => short(r.commit))}, yAxis: {type: 'value', scale: true, name: metric.unit}, dataZoom: [{type: 'inside'}],
+      series: [{name, type: 'line', step: metric.timed ? false : 'end', data: values, symbolSize: 5, showSymbol: values.length < 300,
+                markPoint: {symbol: 'pin', symbolSize: 34, label: {show: false}, data: marks},
+                markLine: {symbol: 'none', lineStyle: {type: 'dashed'}, label: {formatter: '{b}'}, data: lines}}]},
+      [{title: 'run', number: true}, {title: 'commit'}, {title: 'time'}, {title: 'host'}, {title: 'value', number: true}, {title: 'change', number: true}, {title: 'verdict'}, {title: 'accepted'}],
+      s.runs.map((r, i) => [link(i ? `/diff/${s.runs[i - 1].id}/${r.id}` : `/program/${part(s.name)}/${part(s.target)}/${s.chips}`, String(r.id)), short(r.commit), day(r.time), r.host, format(values[i], metric.unit),
+        i ? element('span', {class: worse(metric, values[i], values[i - 1]) ? 'bad' : 'dim'}, change(values[i], values[i - 1]).replace(/^0.00 %$/, '')) : '', verdictOf(r),
+        accepted.filter((a) => a.run === r.index).map((a) => a.reason).join('; ')]).reverse(), 'metric')];
+}
+
+function diff(idA, idB) {
+  const a = data.runs.find((r) => String(r.id) === idA), b = data.runs.find((r) => String(r.id) === idB);
+  if (!a || !b) return missing('There is no such run.');
+  const value = (r, m) => { const s = series[r.series], v = valuesOf(s, m); return v ? v[s.runs.indexOf(r)] : null; };
+  const rows = [];
+  data.metrics.forEach((metric, m) => {
+    const old = value(a, m), now = value(b, m);
+    if (old === now || (old === null && now === null)) return;
+    rows.push({metric, old, now, size: old ? Math.abs((now - old) / old) : Infinity});
+  });
+  rows.sort((x, y) => x.metric.timed - y.metric.timed || (x.metric.name === 'cycles.simulated' ? -1 : 0) - (y.metric.name === 'cycles.simulated' ? -1 : 0) || y.size - x.size);
+  const before = new Map(data.decisions[a.decisions] || []), after = new Map(data.decisions[b.decisions] || []);
+  const decided = [...new Set([...before.keys(), ...after.keys()])].filter((k) => before.get(k) !== after.get(k));
+  const causes = data.metrics.map((metric, m) => [metric, m]).filter(([metric]) => metric.name.startsWith('causes.'));
+  const moved = causes.filter(([, m]) => value(a, m) || value(b, m));
+  const pick = (r, other, first) => element('select', {'aria-label': first ? 'older run' : 'newer run', onchange: (e) => { location.hash = first ? `/diff/${e.target.value}/${other.id}` : `/diff/${other.id}/${e.target.value}`; }},
+    ...series[r.series].runs.map((x) => element('option', {value: x.id, selected: x === r}, `run ${x.id}, ${short(x.commit)}, ${day(x.time)}`)));
+  return [element('h1', {}, 'What changed'), element('p', {}, series[b.series].title),
+    element('div', {class: 'controls'}, pick(a, b, true), '→', pick(b, a, false)),
+    a.verdict !== b.verdict ? element('p', {}, 'verdict: ', verdictOf(a), ' → ', verdictOf(b)) : null,
+    decided.length ? element('h2', {}, 'Decisions') : null,
+    decided.length ? table([{title: 'decision'}, {title: 'before'}, {title: 'after'}], decided.map((k) => [k, before.get(k) ?? null, after.get(k) ?? null])) : null,
+    element('h2', {}, 'Causes'),
+    chart({xAxis: {type: 'category', data: [`run ${a.id}`, `run ${b.id}`]}, yAxis: {type: 'value', name: 'cycles'},
+      series: moved.map(([metric, m]) => ({name: metric.name.slice(7), type: 'bar', stack: 'all', data: [value(a, m), value(b, m)]}))},
+      [{title: 'cause'}, {title: 'before', number: true}, {title: 'after', number: true}, {title: 'difference', number: true}],
+      moved.map(([metric, m]) => [metric.name.slice(7), format(value(a, m)), format(value(b, m)), format((value(b, m) || 0) - (value(a, m) || 0))]), 'diff'),
+    element('h2', {}, `Metrics that moved: ${rows.length}`),
+    table([{title: 'metric'}, {title: 'before', number: true}, {title: 'after', number: true}, {title: 'change', number: true}],
+      rows.map((r) => [r.metric.name, format(r.old, r.metric.unit), format(r.now, r.metric.unit),
+        element('span', {class: worse(r.metric, r.now, r.old) ? 'bad' : 'dim'}, change(r.now, r.old))]))];
+}
+
+function accuracy() {
+  const simulated = metricIndex.get('cycles.simulated'), predicted = metricIndex.get('cycles.predicted');
+  const rows = series.filter((s) => s.runs.length).map((s) => {
+    const a = last(valuesOf(s, simulated)), b = predicted === undefined ? null : last(valuesOf(s, predicted));
+    return [s, a, b];
+  }).filter(([, a, b]) => a !== null && b);
+  return [element('h1', {}, 'The cost model against the simulator'),
+    chart({xAxis: {type: 'log', name: 'predicted', scale: true}, yAxis: {type: 'log', name: 'simulated', scale: true}, tooltip: {trigger: 'item', renderMode: 'richText', formatter: (p) => p.data[2]},
+      series: [{type: 'scatter', data: rows.map(([s, a, b]) => [b, a, s.title])}]},
+      [{title: 'program'}, {title: 'simulated', number: true}, {title: 'predicted', number: true}, {title: 'difference', number: true}],
+      rows.map(([s, a, b]) => [s.title, format(a), format(b), change(a, b)]), 'accuracy')];
+}
+
+function scaling() {
+  const cycles = metricIndex.get('cycles.simulated');
+  const groups = new Map();
+  for (const s of series) {
+    const v = last(valuesOf(s, cycles));
+    if (v === null || !s.runs.length) continue;
+    const key = `${s.name.replace(/([_-])(tp)?\d+$/, '')} on ${s.target}`;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push([s.chips, v]);
+  }
+  const lines = [...groups].map(([name, points]) => [name, points.sort((a, b) => a[0] - b[0])]).filter(([, p]) => new Set(p.map((x) => x[0])).size > 1);
+  if (!lines.length) return [element('h1', {}, 'Scaling over chips'), element('p', {}, 'No program was run on more than one number of chips.')];
+  return [element('h1', {}, 'Scaling over chips'),
+    chart({xAxis: {type: 'log', logBase: 2, name: 'chips'}, yAxis: {type: 'log', name: 'cycles', scale: true}, tooltip: {trigger: 'item', renderMode: 'richText'},
+      series: lines.map(([name, points]) => ({name, type: 'line', data: points}))},
+      [{title: 'program'}, {title: 'chips', number: true}, {title: 'cycles', number: true}, {title: 'speed-up', number: true}, {title: 'efficiency', number: true}],
+      lines.flatMap(([name, points]) => points.map(([c, v]) => [name, String(c), format(v), (points[0][1] / v).toFixed(2),
+        (points[0][1] * points[0][0] / (v * c) * 100).toFixed(1) + ' %'])), 'scaling')];
+}
+
+function front(points) {  // less is better in both
+  const kept = [];
+  for (const p of [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1])) if (!kept.length || p[1] < kept[kept.length - 1][1]) kept.push(p);
+  return kept;
+}
+
+function sweep(index, x, y) {
+  const s = data.sweeps[Number(index)];
+  if (!s) return missing('There is no such sweep.');
+  const numeric = s.columns.filter((c, i) => s.rows.some((r) => typeof r[i] === 'number'));
+  const xc = numeric.includes(x) ? x : numeric.find((c) => c !== 'point') || 'point', yc = numeric.includes(y) ? y : numeric.includes('cycles') ? 'cycles' : 'point';
+  const xi = s.columns.indexOf(xc), yi = s.columns.indexOf(yc), vi = s.columns.indexOf('verdict');
+  const points = s.rows.filter((r) => (vi < 0 || r[vi] === 'pass') && typeof r[xi] === 'number' && typeof r[yi] === 'number').map((r) => [r[xi], r[yi], r]);
+  const label = (r) => s.columns.map((c, i) => `${c}: ${r[i]}`).join('\n');
+  const choose = (value, other, first) => element('select', {'aria-label': first ? 'across' : 'up', onchange: (e) => { location.hash = first ? `/sweep/${index}/${part(e.target.value)}/${part(other)}` : `/sweep/${index}/${part(other)}/${part(e.target.value)}`; }},
+    ...numeric.map((c) => element('option', {value: c, selected: c === value}, c)));
+  const best = front(points);
+  return [element('h1', {}, `Sweep ${s.name}`),
+    element('div', {class: 'controls'}, 'across', choose(xc, yc, true), 'up', choose(yc, xc, false), element('span', {class: 'dim'}, `${s.rows.length} points, ${points.length} that passed, ${best.length} on the front`)),
+    chart({xAxis: {type: 'value', name: xc, scale: true}, yAxis: {type: 'value', name: yc, scale: true}, tooltip: {trigger: 'item', renderMode: 'richText', formatter: (p) => p.data[2] ? label(p.data[2]) : ''},
+      series: [{name: 'points', type: 'scatter', symbolSize: 7, data: points}, {name: 'Pareto front', type: 'line', step: 'end', data: best}]},
+      s.columns.map((c, i) => ({title: c, number: s.rows.some((r) => typeof r[i] === 'number')})),
+      s.rows.map((r) => r.map((v) => v === null ? '–' : typeof v === 'number' ? format(v) : String(v))), 'sweep')];
+}
+
+// ---- the page
+function navigation(view) {
+  const items = [['/', 'Overview'], ['/scaling', 'Scaling'], ['/accuracy', 'Accuracy'], ...data.sweeps.map((s, i) => [`/sweep/${i}`, `Sweep ${s.name}`])];
+  $('nav').replaceChildren(...items.map(([to, text]) => {
+    const a = link(to, text);
+    if (to === view || (to !== '/' && view.startsWith(to))) a.setAttribute('aria-current', 'page');
+    return a;
+  }));
+}
+function show() {
+  const began = performance.now();
+  drawn.forEach((c) => c.dispose());
+  drawn = [];
+  const view = location.hash.slice(1) || '/';
+  const [, kind = '', ...words] = view.split('/').map((w) => { try { return decodeURIComponent(w); } catch { return w; } });
+  let content;
+  if (kind === '') content = overview();
+  else if (kind === 'program' || kind === 'metric') {
+    const s = find(words[0], words[1], words[2]);
+    content = !s ? missing('There is no such program.') : kind === 'program' ? program(s) : metricPage(s, words[3]);
+  } else if (kind === 'diff') content = diff(words[0], words[1]);
+  else if (kind === 'accuracy') content = accuracy();
+  else if (kind === 'scaling') content = scaling();
+  else if (kind === 'sweep') content = sweep(words[0], words[1], words[2]);
+  else content = missing('There is no such page.');
+  navigation(view);
+  $('main').replaceChildren(...content.filter((c) => c !== null));
+  document.body.dataset.ready = view;
+  document.body.dataset.milliseconds = (performance.now() - began).toFixed(1);
+}
+function theme(name) { document.documentElement.dataset.theme = name; }
+theme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', (e) => { theme(e.matches ? 'dark' : 'light'); show(); });
+$('theme').addEventListener('click', () => { theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'); show(); });
+$('search').addEventListener('input', show);
+addEventListener('hashchange', show);
+addEventListener('resize', () => drawn.forEach((c) => c.resize()));
+if (!charts) $('notice').hidden = false;
+show();
+})();
