@@ -7,6 +7,7 @@
 #include "compiler/ir/verify.h"
 #include "compiler/support/json.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/depths.h"
 #include "sim/cli/terminal.h"
 #include "sim/load.h"
 
@@ -27,48 +28,6 @@ std::string table(const SpatialProgram& p, const Certificate& c) {
                       c.local_edges, c.crossing_edges, with_commas(c.lower_bound_cycles),
                       p.certificate ? ", " + with_commas(p.certificate->predicted_cycles) + " predicted" : "");
   return text;
-}
-
-std::string or_unknown(std::uint64_t depth) {
-  return depth == 0 ? "?" : with_commas(depth);
-}
-
-// A line a buffer: how deep it is, how deep it must be with all others as they are, and what the difference takes.
-std::string depths_table(const SpatialProgram& p, const Certificate& c) {
-  std::size_t width = 6;
-  for (const Buffer& b : p.buffers) width = std::max(width, b.name.size());
-  std::string text =
-      fmt::format("{:<{}} {:>9} {:>9} {:>12} {:>7}\n", "buffer", width, "depth", "minimum", "spare", "sites");
-  Bytes spare_of_all = 0;
-  for (const BufferClaim& claim : c.buffers) {
-    const Buffer& b = p.buffer(claim.buffer);
-    const std::size_t sites = p.placement ? p.group(b.group).sites.size() : 0;
-    std::string spare = "?";
-    if (claim.least_depth > claim.depth) {
-      spare = "too shallow";
-    } else if (claim.least_depth != 0) {
-      spare = format_bytes((claim.depth - claim.least_depth) * b.page_bytes);
-      spare_of_all += (claim.depth - claim.least_depth) * b.page_bytes * sites;
-    }
-    text += fmt::format("{:<{}} {:>9} {:>9} {:>12} {:>7}\n", b.name, width, with_commas(claim.depth),
-                        or_unknown(claim.least_depth), spare, with_commas(sites));
-  }
-  return text + fmt::format("the minimum of a buffer holds for all other depths as they are; spare in all {}\n",
-                            format_bytes(spare_of_all));
-}
-
-Json depths_json(const SpatialProgram& p, const Certificate& c) {
-  JsonArray list;
-  for (const BufferClaim& claim : c.buffers) {
-    const Buffer& b = p.buffer(claim.buffer);
-    list.push_back(Json()
-                       .set("name", b.name)
-                       .set("depth_pages", claim.depth)
-                       .set("minimum_pages", claim.least_depth == 0 ? Json() : Json(claim.least_depth))
-                       .set("page_bytes", b.page_bytes)
-                       .set("sites", p.placement ? p.group(b.group).sites.size() : 0));
-  }
-  return list;
 }
 
 // Depths that are too small leave a program whose depths can be worked out all the same.
@@ -115,7 +74,8 @@ ExitStatus check(const CheckRequest& request) {
     const ExitStatus status = fail(broken);
     if (!request.minimum_depths || !only_depths(broken)) return status;
     const Certificate again = prove_again(p, loaded->target);
-    return print_result(request.json ? to_text(Json().set("buffers", depths_json(p, again))) : depths_table(p, again),
+    return print_result(request.json ? to_text(Json().set("buffers", depths_json(p, loaded->target, again)))
+                                     : depths_table(p, loaded->target, again),
                         status);
   }
   report(broken);
@@ -124,9 +84,10 @@ ExitStatus check(const CheckRequest& request) {
   report(unproved);
   const ExitStatus status = status_of(unproved);
   if (!request.json)
-    return print_result(table(p, again) + (request.minimum_depths ? depths_table(p, again) : ""), status);
+    return print_result(table(p, again) + (request.minimum_depths ? depths_table(p, loaded->target, again) : ""),
+                        status);
   Json j = as_json(p, again, unproved);
-  if (request.minimum_depths) j.set("buffers", depths_json(p, again));
+  if (request.minimum_depths) j.set("buffers", depths_json(p, loaded->target, again));
   return print_result(to_text(j), status);
 }
 

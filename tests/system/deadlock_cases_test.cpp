@@ -128,8 +128,10 @@ TEST_CASE("check prints how deep each buffer of Deadlock2 must be, whether it ha
     CHECK(minimum(deep, buffer) == pages);
   }
   CHECK(number(deep, "buffers", 2, "depth_pages") == 1234);
+  // It must hold all of a trip, so that it is never what the next trip waits for.
+  CHECK(number(deep, "buffers", 2, "full_rate_pages") >= 1000);
   const Outcome table = rdusim_ok({"check", "prog.bin", "--minimum-depths"}, folder);
-  check_in_order(table.out, {"buffer", "depth", "minimum", "fifo2", "1,234", "1,000", "936 B"});
+  check_in_order(table.out, {"buffer", "depth", "minimum", "full rate", "fifo2", "1,234", "1,000", "936 B", "held by"});
   REQUIRE(assemble(folder, deadlock2(16), true).status == 0);
   const Outcome shallow = rdusim({"check", "prog.bin", "--minimum-depths", "--json"}, folder);
   CHECK(shallow.status == 1);
