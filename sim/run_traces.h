@@ -32,6 +32,9 @@ class RunTraces {
  public:
   // `run`: JSON for a replay. Errors: RDU8016, RDU8018, RDU8019, RDU5008, RDU6006 too many units.
   static Result<RunTraces> open(const LoadedProgram& loaded, const TraceOptions& options, const std::string& run);
+  // The same of a log that is converted; `program`: prog.bin.
+  static Result<RunTraces> open(const Roster& roster, const std::string& program, const TraceOptions& options,
+                                const std::string& run);
 
   // Who listens; empty where nothing was asked for. They stay valid when this is moved.
   std::vector<EventSink*> sinks() const;
@@ -44,6 +47,8 @@ class RunTraces {
     TraceRow row;
     std::unique_ptr<TraceWriter> writer;
   };
+  Diagnostics add(const std::string& file, const TraceScope& scope, const LogHead& head, const std::string& program);
+
   std::unique_ptr<Roster> roster_;
   std::vector<Open> open_;
 };

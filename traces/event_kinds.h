@@ -134,38 +134,50 @@ constexpr void each_field(auto& t, F&& f) requires std::is_same_v<std::remove_cv
   f(t.operand.value);
 }
 
+// f(name, field) of those that are no tags.
 template <class F>
-constexpr void each_field(auto& e, F&& f) requires(!std::is_same_v<std::remove_cvref_t<decltype(e)>, PageTag>) {
+constexpr void each_plain_field(auto& e, F&& f) {
   using E = std::remove_cvref_t<decltype(e)>;
-  if constexpr (requires { e.firing; }) f(e.firing);
-  if constexpr (requires { e.page; }) f(e.page);
-  if constexpr (requires { e.generation; }) f(e.generation);
-  if constexpr (requires { e.value; }) f(e.value);
+  if constexpr (requires { e.firing; }) f("firing", e.firing);
+  if constexpr (requires { e.page; }) f("page", e.page);
+  if constexpr (requires { e.generation; }) f("generation", e.generation);
+  if constexpr (requires { e.value; }) f("value", e.value);
   if constexpr (std::is_same_v<E, FiringStarted>) {
-    f(e.stall);
-    f(e.cause);
-    f(e.busy);
+    f("stall", e.stall);
+    f("cause", e.cause);
+    f("busy", e.busy);
   }
   if constexpr (requires { e.begin; }) {
-    f(e.begin);
-    f(e.end);
+    f("begin", e.begin);
+    f("end", e.end);
   }
-  if constexpr (requires { e.bytes; }) f(e.bytes);
-  if constexpr (requires { e.signal; }) f(e.signal);
-  if constexpr (requires { e.write; }) f(e.write);
-  if constexpr (requires { e.consumer; }) f(e.consumer);
-  if constexpr (requires { e.pages; }) f(e.pages);
-  if constexpr (requires { e.tensor; }) f(e.tensor.value);
-  if constexpr (requires { e.tag; }) each_field(e.tag, f);
+  if constexpr (requires { e.bytes; }) f("bytes", e.bytes);
+  if constexpr (requires { e.signal; }) f("signal", e.signal);
+  if constexpr (requires { e.write; }) f("write", e.write);
+  if constexpr (requires { e.consumer; }) f("consumer", e.consumer);
+  if constexpr (requires { e.pages; }) f("pages", e.pages);
+  if constexpr (requires { e.tensor; }) f("tensor", e.tensor.value);
+}
+
+// f(name, tag)
+template <class F>
+constexpr void each_tag(auto& e, F&& f) {
+  if constexpr (requires { e.tag; }) f("tag", e.tag);
   if constexpr (requires { e.a; }) {
-    each_field(e.a, f);
-    each_field(e.b, f);
+    f("a", e.a);
+    f("b", e.b);
   }
   if constexpr (requires { e.held; }) {
-    each_field(e.held, f);
-    each_field(e.added, f);
-    each_field(e.sum, f);
+    f("held", e.held);
+    f("added", e.added);
+    f("sum", e.sum);
   }
+}
+
+template <class F>
+constexpr void each_field(auto& e, F&& f) requires(!std::is_same_v<std::remove_cvref_t<decltype(e)>, PageTag>) {
+  each_plain_field(e, [&f](const char*, auto& field) { f(field); });
+  each_tag(e, [&f](const char*, auto& tag) { each_field(tag, f); });
 }
 
 template <class E>

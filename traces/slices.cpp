@@ -17,7 +17,7 @@ std::string_view cause_name(StallCause cause) {
 
 namespace {
 
-// One number for a page and hop: what it hops over, its number there.
+// One number for a page and hop: the sender, channel or landing buffer that it passes, and its number there.
 enum class Hop : std::uint64_t { to_sender = 1, to_receiver = 2, to_consumer = 3 };
 constexpr std::uint64_t flow(Hop hop, std::uint32_t unit, std::uint64_t page) {
   return static_cast<std::uint64_t>(hop) << 62U | std::uint64_t{unit} << 36U | (page & 0xfffffffffU);
@@ -36,7 +36,6 @@ Slices::Slices(const Roster& roster, const TraceScope& scope, SliceSink& sink)
       state_(roster),
       stages_(roster.stage_instances()),
       senders_(roster.senders()),
-      crosses_(roster.buffer_instances()),
       lands_(roster.buffer_instances()),
       held_(roster.buffer_instances()),
       credits_(roster.channels()) {
@@ -64,7 +63,6 @@ Slices::Slices(const Roster& roster, const TraceScope& scope, SliceSink& sink)
   for (std::uint32_t n = 0; n < held_.size(); ++n) {
     const BufferAt at = roster.buffer_at(n);
     const RosterBuffer& b = roster.buffers[at.buffer.value];
-    crosses_[n] = !b.crossings.empty();
     if (!selection.keeps(Subject::buffer, n) || !selection.keeps(EventKind::PagePushed)) continue;
     held_[n] =
         track(counters_, roster.site(at).chip.value, fmt::format("{}.pmu {} pages", on_chip(roster.site(at)), b.name));
@@ -124,8 +122,12 @@ void Slices::pushed(const PagePushed& e) {
   if (!b.producer || e.buffer.instance >= roster_.instances(StageId{*b.producer})) return;
   Stage& s = stages_[roster_.of(StageAt{StageId{*b.producer}, e.buffer.instance})];
   if (s.open.empty()) return;
-  if (crosses_[n]) s.open.front().flows_out.push_back(flow(Hop::to_sender, n, e.page));
-  if (lands_[n] && !b.stages.empty()) s.open.front().flows_out.push_back(flow(Hop::to_consumer, n, e.page));
+  for (const std::uint32_t edge : b.crossings)
+    if (e.buffer.instance < roster_.edges[edge].targets.size())
+      s.open.front().flows_out.push_back(flow(Hop::to_sender, roster_.sender(EdgeId{edge}, e.buffer.instance), e.page));
+  if (!lands_[n]) return;
+  for (std::uint32_t consumer = 0; consumer < b.stages.size(); ++consumer)
+    s.open.front().flows_out.push_back(flow(Hop::to_consumer, n, e.page * b.stages.size() + consumer));
 }
 
 void Slices::popped(const PagePopped& e) {
@@ -137,7 +139,8 @@ void Slices::popped(const PagePopped& e) {
     const StageAt by{StageId{b.stages[e.consumer]}, e.buffer.instance};
     if (!lands_[n] || by.instance >= roster_.instances(by.stage)) return;
     Stage& s = stages_[roster_.of(by)];
-    if (!s.open.empty()) s.open.back().flows_in.push_back(flow(Hop::to_consumer, n, e.page));
+    if (!s.open.empty())
+      s.open.back().flows_in.push_back(flow(Hop::to_consumer, n, e.page * b.stages.size() + e.consumer));
     return;
   }
   const EdgeId edge{b.crossings[e.consumer - b.stages.size()]};
@@ -152,7 +155,7 @@ void Slices::popped(const PagePopped& e) {
   slice.end = std::max(e.at, slice.begin + 1);
   slice.number = e.page;
   slice.completed = e.at;
-  slice.flows_in.push_back(flow(Hop::to_sender, n, e.page));
+  slice.flows_in.push_back(flow(Hop::to_sender, roster_.sender(edge, e.buffer.instance), e.page));
   slice.flows_out = std::move(s.flows);
   s.flows.clear();
   tell(slice);

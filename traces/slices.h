@@ -99,7 +99,7 @@ class Slices final : public EventSink {
   std::vector<std::string> names_;  // of stages by id, then of edges
   std::vector<Stage> stages_;
   std::vector<Sender> senders_;
-  std::vector<bool> crosses_, lands_;  // by buffer instance: pages leave for a crossing; pages land here
+  std::vector<bool> lands_;  // by buffer instance: pages come from a crossing
   std::vector<Number> held_, credits_;
   std::vector<std::uint64_t> counted_;
   std::uint64_t events_ = 0;

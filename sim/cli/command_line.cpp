@@ -93,11 +93,13 @@ struct Raw {
   DashboardRequest dashboard;
   SweepRequest sweep;
   NetRequest net;
+  TraceRequest trace;
 };
 
 struct Commands {
   CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
-           *targets = nullptr, *explain = nullptr, *compare = nullptr, *history = nullptr, *dashboard = nullptr, *sweep = nullptr, *net = nullptr;
+           *targets = nullptr, *explain = nullptr, *compare = nullptr, *history = nullptr, *dashboard = nullptr,
+           *sweep = nullptr, *net = nullptr, *trace = nullptr;
 };
 
 // A command whose words stand as data.
@@ -244,6 +246,7 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.dashboard = add(app, words(raw.dashboard));
   c.sweep = add(app, words(raw.sweep));
   c.net = add(app, words(raw.net));
+  c.trace = add(app, words(raw.trace));
   return c;
 }
 
@@ -432,6 +435,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (commands.dashboard->parsed()) return Request(raw.dashboard);
   if (commands.sweep->parsed()) return Request(raw.sweep);
   if (commands.net->parsed()) return Request(raw.net);
+  if (commands.trace->parsed()) return Request(raw.trace);
   if (raw.explain.code.empty() && !raw.list) return usage("explain: a code is needed, or --list");
   if (raw.list) raw.explain.code.clear();
   return Request(raw.explain);

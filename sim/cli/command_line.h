@@ -10,8 +10,9 @@
 #include "sim/cli/compare_command.h"
 #include "sim/cli/dashboard_command.h"
 #include "sim/cli/history_command.h"
-#include "sim/cli/sweep_command.h"
 #include "sim/cli/net_command.h"
+#include "sim/cli/sweep_command.h"
+#include "sim/cli/trace_command.h"
 #include "sim/compare_outputs.h"
 #include "sim/operands.h"
 #include "sim/run_traces.h"
@@ -80,8 +81,9 @@ struct TextRequest {
   std::string text;
 };
 
-using Request = std::variant<CompileRequest, RunRequest, AssembleRequest, CheckRequest, ShowRequest, TargetsRequest,
-                             ExplainRequest, CompareRequest, HistoryRequest, DashboardRequest, SweepRequest, NetRequest, TextRequest>;
+using Request =
+    std::variant<CompileRequest, RunRequest, AssembleRequest, CheckRequest, ShowRequest, TargetsRequest, ExplainRequest,
+                 CompareRequest, HistoryRequest, DashboardRequest, SweepRequest, NetRequest, TraceRequest, TextRequest>;
 
 // `arguments` without the program's name. Errors: RDU6005 usage, RDU6006 what this version does not do yet.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);

@@ -22,6 +22,7 @@ ExitStatus history(const HistoryRequest& request);
 ExitStatus dashboard(const DashboardRequest& request);
 // `stop` as of run(); the points that were run are kept.
 ExitStatus sweep(const SweepRequest& request, std::atomic<bool>& stop);
+ExitStatus trace(const TraceRequest& request);
 ExitStatus net(const NetRequest& request);
 
 // Prints `text` as a command's result. `status` stands where it could be written; else RDU5008 is reported.

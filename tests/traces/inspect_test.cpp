@@ -1,0 +1,222 @@
+// What `rdusim trace` says is what the events say.
+#include <doctest/doctest.h>
+
+#include "sim/trace_hot.h"
+#include "tests/traces/traced_run.h"
+#include "traces/critical_path.h"
+#include "traces/event_log.h"
+#include "traces/inspect.h"
+#include "traces/table.h"
+
+namespace rdusim {
+namespace {
+
+using namespace test;
+
+EventLogReader opened(const std::string& path) {
+  auto log = EventLogReader::open(path);
+  REQUIRE(log.ok());
+  return std::move(log).value();
+}
+
+RunResult run_log(const LoadedProgram& loaded, const std::string& path) {
+  RunOptions options;
+  options.values = false;
+  return traced(loaded, {path}, options);
+}
+
+Json answer(Result<Inspected> inspected) {
+  INFO(inspected.diagnostics().to_text());
+  REQUIRE(inspected.ok());
+  CHECK(inspected->notes.empty());
+  CHECK_FALSE(to_table(inspected->answer).empty());
+  return inspected->answer;
+}
+
+std::uint64_t number(const Json& j, std::string_view key) {
+  REQUIRE(j.find(key) != nullptr);
+  return j.find(key)->as_uint64().value();
+}
+
+TEST_CASE("the hottest stages, links and buffers have the report's numbers, to the cycle") {
+  const Scratch folder;
+  const RunResult run = run_log(small_matmul(), folder / "a.rdulog");
+  EventLogReader log = opened(folder / "a.rdulog");
+  const Json hot = answer(hottest(log, 1000));
+  const JsonArray& stages = *hot.find("stages")->as_array();
+  CHECK(stages.size() == run.report.stages.size());
+  for (const Json& row : stages) {
+    const auto it = std::find_if(run.report.stages.begin(), run.report.stages.end(),
+                                 [&](const StageRow& s) { return s.name == *row.find("stage")->as_string(); });
+    REQUIRE(it != run.report.stages.end());
+    CHECK(number(row, "busy") == it->busy);
+    CHECK(number(row, "idle") == it->idle);
+    CHECK(number(row, "cycles") == it->cycles);
+    CHECK(number(row, "input_starvation") == it->stall[0]);
+    CHECK(number(row, "busy") + number(row, "stalled") + number(row, "idle") == it->cycles);
+  }
+  for (std::size_t i = 1; i < stages.size(); ++i)
+    CHECK(number(stages[i], "stalled") <= number(stages[i - 1], "stalled"));
+  CHECK(hot.find("links")->as_array()->size() == run.report.links.size());
+  CHECK(hot.find("buffers")->as_array()->size() == run.report.buffers.size());
+}
+
+void check_path(const CriticalPath& path, Cycle cycles) {
+  CHECK(path.cycles == cycles);
+  REQUIRE_FALSE(path.steps.empty());
+  CHECK(path.steps.front().from == 0);
+  CHECK(path.steps.back().to == cycles);
+  for (std::size_t i = 1; i < path.steps.size(); ++i) CHECK(path.steps[i].from == path.steps[i - 1].to);
+}
+
+TEST_CASE("the critical path goes from cycle 0 to the last store without a gap") {
+  const Scratch folder;
+  const RunResult run = run_log(small_matmul(), folder / "a.rdulog");
+  EventLogReader log = opened(folder / "a.rdulog");
+  const auto path = critical_path_of(log);
+  REQUIRE(path.ok());
+  check_path(*path, run.report.cycles);
+  CHECK(path->last.find("store") != std::string::npos);
+  CHECK(path->steps.front().piece == PathPiece::launch);
+  Cycles crossing = 0;
+  for (const PathStep& s : path->steps)
+    if (s.piece == PathPiece::crossing) crossing += s.to - s.from;
+  // A link is a microsecond; a partial sum crosses one, and its result another.
+  CHECK(crossing > 2000);
+}
+
+Cycles crossing_cycles(const std::string& path) {
+  EventLogReader log = opened(path);
+  const auto found = critical_path_of(log);
+  REQUIRE(found.ok());
+  Cycles sum = 0;
+  for (const PathStep& s : found->steps)
+    if (s.piece == PathPiece::crossing) sum += s.to - s.from;
+  return sum;
+}
+
+TEST_CASE("the answers to other questions hold together") {
+  const Scratch folder;
+  const LoadedProgram loaded = small_matmul();
+  const RunResult run = run_log(loaded, folder / "a.rdulog");
+  EventLogReader first = opened(folder / "a.rdulog");
+  const Json all = answer(inspect_summary(first));
+  CHECK(number(all, "cycles") == run.report.cycles);
+  CHECK(*all.find("end")->as_string() == "finished");
+  std::uint64_t firings = 0;
+  for (const Json& chip : *all.find("chips")->as_array()) firings += number(chip, "firings");
+  std::uint64_t reported = 0;
+  for (const StageRow& s : run.report.stages) reported += s.firings * s.instances;
+  CHECK(firings == reported);
+
+  EventLogReader second = opened(folder / "a.rdulog");
+  const Json counts = answer(inspect_counts(second, 5));
+  std::uint64_t events = 0;
+  for (const Json& kind : *counts.find("kinds")->as_array()) events += number(kind, "events");
+  CHECK(events == number(all, "events"));
+  CHECK(counts.find("units")->as_array()->size() == 5);
+
+  // At the end everything is at rest; in the middle it is not.
+  EventLogReader third = opened(folder / "a.rdulog");
+  const Json rest = answer(inspect_at(third, run.report.cycles));
+  CHECK(rest.find("stages")->as_array()->empty());
+  CHECK(rest.find("buffers")->as_array()->empty());
+  EventLogReader fourth = opened(folder / "a.rdulog");
+  const Json middle = answer(inspect_at(fourth, run.report.cycles / 2));
+  CHECK_FALSE(middle.find("stages")->as_array()->empty());
+
+  // The partial sum of chip 1 lands on another chip and is folded there.
+  std::string partial;
+  for (const Edge& e : loaded.program.edges)
+    if (!is_local(e.handshake) && loaded.program.chip_of(loaded.program.stage(e.from)).value == 1 && partial.empty())
+      partial = loaded.program.buffer(e.buffer).name;
+  EventLogReader fifth = opened(folder / "a.rdulog");
+  const Json page = answer(inspect_page(fifth, partial + ":0"));
+  std::string what;
+  Cycle last = 0;
+  for (const Json& step : *page.find("steps")->as_array()) {
+    what += *step.find("what")->as_string() + "\n";
+    CHECK(number(step, "cycle") >= last);
+    last = number(step, "cycle");
+  }
+  CHECK(what.find("page 0 of " + partial) == 0);
+  CHECK(what.find("sent as page") != std::string::npos);
+  CHECK(what.find("landed from edge") != std::string::npos);
+  CHECK(what.find("taken") != std::string::npos);
+
+  EventLogReader sixth = opened(folder / "a.rdulog");
+  const auto svg = inspect_occupancy(sixth, partial);
+  REQUIRE(svg.ok());
+  CHECK(svg->starts_with("<svg "));
+  CHECK(svg->ends_with("</svg>\n"));
+  CHECK(svg->find("NaN") == std::string::npos);
+
+  EventLogReader seventh = opened(folder / "a.rdulog");
+  std::string lines;
+  REQUIRE(inspect_timeline(seventh, partial, {}, true, [&](std::string_view t) { lines += t; }).ok());
+  const auto json = parse_json(lines, "timeline", Code::RDU8001);
+  REQUIRE(json.ok());
+  CHECK(json->as_array()->size() > 2);
+  EventLogReader eighth = opened(folder / "a.rdulog");
+  CHECK(inspect_timeline(eighth, "nobody", {}, false, [](std::string_view) {}).diagnostics().contains(Code::RDU8017));
+  EventLogReader ninth = opened(folder / "a.rdulog");
+  CHECK(inspect_page(ninth, partial + ":99999").diagnostics().contains(Code::RDU8017));
+
+  EventLogReader a = opened(folder / "a.rdulog"), b = opened(folder / "a.rdulog"), c = opened(folder / "a.rdulog"),
+                 d = opened(folder / "a.rdulog");
+  const Json same = answer(inspect_difference(a, b, c, d));
+  CHECK(*same.find("equal")->as_bool());
+  CHECK(same.find("divergence")->is_null());
+  CHECK(crossing_cycles(folder / "a.rdulog") > 0);
+}
+
+TEST_CASE("a filter keeps what it names, counts the rest, and refuses what is not there") {
+  const Scratch folder;
+  const LoadedProgram loaded = small_matmul();
+  Roster roster = roster_of(loaded.program, loaded.target, loaded.sha256);
+  REQUIRE(roster.index());
+  const auto refused = [&](const std::string& filter) {
+    const auto s = TraceSelection::parse({filter}, roster);
+    REQUIRE_FALSE(s.ok());
+    return s.diagnostics().list().front().code;
+  };
+  CHECK(refused("chip") == Code::RDU8016);
+  CHECK(refused("chip=x") == Code::RDU8016);
+  CHECK(refused("colour=red") == Code::RDU8016);
+  CHECK(refused("kind=fire") == Code::RDU8016);
+  CHECK(refused("chip=99") == Code::RDU8017);
+  CHECK(refused("site=4000:1") == Code::RDU8017);
+  CHECK(refused("stage=nobody") == Code::RDU8017);
+  CHECK(matches("down.*fold*", "down.all_reduce.fold_c1"));
+  CHECK_FALSE(matches("down.*fold", "down.all_reduce.fold_c1"));
+
+  RunOptions options;
+  options.values = false;
+  options.trace.filters = {"chip=1", "kind=firing,page"};
+  const RunResult run = traced(loaded, {folder / "a.rdulog"}, options);
+  auto log = EventLogReader::open(folder / "a.rdulog");
+  REQUIRE(log.ok());
+  Recorder recorder(log->roster(), nullptr);
+  const auto end = log->read(recorder);
+  REQUIRE(end.ok());
+  CHECK(end->dropped.filter > 0);
+  CHECK(end->dropped.window == 0);
+  std::size_t of_chip = 0;
+  for (const auto& e : recorder.events) {
+    const auto kind = static_cast<EventKind>(e[0]);
+    if (group_of(kind) == "section") continue;
+    CHECK((group_of(kind) == "firing" || group_of(kind) == "page"));
+    if (kind != EventKind::FiringStarted) continue;
+    ++of_chip;
+    CHECK(log->roster().site(log->roster().stage_at(static_cast<std::uint32_t>(e[2]))).chip.value == 1);
+  }
+  CHECK(of_chip > 10);
+  const Json traces = run.report.traces;
+  REQUIRE(traces.as_array() != nullptr);
+  const Json& row = traces.as_array()->front();
+  CHECK(number(*row.find("dropped"), "filter") == end->dropped.filter);
+  CHECK(number(row, "events") == end->events);
+}
+
+}  // namespace
+}  // namespace rdusim

@@ -1,0 +1,64 @@
+// The chain of events that set a run's total: from its last event back, at every point to the one that had to happen
+// first, to cycle 0. Its pieces follow each other without a gap, so their cycles add up to the total.
+//
+// Worked out while the log is read. Every event that others may wait for becomes a node with its predecessor, the last
+// of its conditions to be met:
+//
+//   a firing starts       its engine is free, pages are there, room is there (which of them: the event says what it
+//   waited
+//                         for); a receive: the page was sent; else the section starts
+//   a page is pushed      its firing started            a page is popped   the firing that reads it started; or it was
+//   sent a page is sent        it was pushed, its credit (ready) came, the page before has left a credit comes back its
+//   page was popped a section starts      the one before has ended
+//
+// What nobody can reach any more is forgotten. Where the event that a stage waited for is not in the log (a memory's
+// answer, a barrier's other members), the time since the last known condition is put down to what it waited for.
+#pragma once
+
+#include <vector>
+
+#include "traces/inspect.h"
+
+namespace rdusim {
+
+enum class PathPiece : std::uint8_t {
+  launch,
+  compute,  // a firing of a compute stage, from its start to its pages
+  load,
+  store,
+  landing,
+  sending,   // a page leaves its source buffer
+  crossing,  // a page, a credit or a signal is on its way between sites or chips
+  waiting_input,
+  waiting_room,
+  waiting_memory,
+  waiting_network,
+  waiting_link,
+  waiting_bank,
+  waiting_engine,
+  waiting_credit,
+  drain,
+};
+inline constexpr std::size_t path_pieces = 15;
+std::string_view name_of(PathPiece piece);
+
+struct PathStep {
+  Cycle from = 0, to = 0;
+  PathPiece piece{};
+  std::string unit;
+};
+
+struct CriticalPath {
+  Cycle cycles = 0;             // the run's total
+  std::vector<PathStep> steps;  // in time; the first begins at 0, each where the one before ends
+  std::string last;             // the event that it ends at
+  Diagnostics notes;
+};
+
+// Errors: RDU8012, RDU8013.
+Result<CriticalPath> critical_path_of(EventLogReader& log);
+
+// The sums by kind of piece and by unit, and the `most` longest pieces in time.
+Result<Inspected> critical_path(EventLogReader& log, std::size_t most);
+
+}  // namespace rdusim

@@ -1,0 +1,327 @@
+#include "traces/inspect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/ir/print.h"
+#include "compiler/support/file.h"
+#include "traces/inspect_common.h"
+#include "traces/machine_state.h"
+#include "traces/slices.h"
+
+namespace rdusim {
+
+namespace {
+
+Diagnostics absent(const std::string& name, const std::string& what, const std::vector<std::string_view>& names) {
+  Diagnostics d;
+  Diagnostic& e = d.error(Code::RDU8017, name, "there is no {} '{}' in the trace", what, name);
+  if (const auto near = nearest(name, names); !near.empty()) e.suggest("did you mean '{}'?", near);
+  return d;
+}
+
+Json dropped_json(const Dropped& d) {
+  return Json().set("filter", d.filter).set("window", d.window).set("limit", d.limit);
+}
+
+Json tag_json(const PageTag& t, const Roster& r) {
+  Json j;
+  j.set("operand", r.operands[t.operand.value]).set("trip", t.trip);
+  j.set("row", t.row).set("rows", t.rows).set("col", t.col).set("cols", t.cols);
+  return j.set("chunk", t.chunk).set("chunks", t.chunks);
+}
+
+}  // namespace
+
+Result<BufferAt> find_buffer(const Roster& r, const std::string& name) {
+  const auto hash = name.rfind('#');
+  const std::string plain = name.substr(0, hash);
+  const auto instance = hash == std::string::npos ? std::optional<std::uint64_t>(0) : number_in(name.substr(hash + 1));
+  std::vector<std::string_view> names;
+  for (std::uint32_t b = 0; b < r.buffers.size(); ++b) {
+    names.push_back(r.buffers[b].name);
+    if (r.buffers[b].name != plain) continue;
+    if (!instance || *instance >= r.instances(BufferId{b})) return absent(name, "instance", {});
+    return BufferAt{BufferId{b}, static_cast<std::uint32_t>(*instance)};
+  }
+  return absent(plain, "buffer", names);
+}
+
+Result<Inspected> inspect_summary(EventLogReader& log) {
+  const Roster& r = log.roster();
+  struct Chip {
+    std::uint64_t firings = 0, busy = 0, pages = 0, sent = 0;
+  };
+  std::vector<Chip> chips(r.chips);
+  std::array<std::uint64_t, event_kinds> counts{};
+  Each each([&](const auto& e) {
+    using E = std::remove_cvref_t<decltype(e)>;
+    ++counts[static_cast<std::size_t>(kind_of_event<E>)];
+    if constexpr (std::is_same_v<E, FiringStarted>) {
+      Chip& c = chips[r.site(e.stage).chip.value];
+      ++c.firings;
+      c.busy += e.busy;
+    }
+    if constexpr (std::is_same_v<E, PagePushed>) ++chips[r.site(e.buffer).chip.value].pages;
+    if constexpr (std::is_same_v<E, LinkUsed>) chips[r.links[e.link.value].from].sent += e.bytes;
+  });
+  auto end = log.read(each);
+  if (!end) return end.diagnostics();
+  Json j;
+  j.set("program", r.program).set("program_sha256", r.program_sha256).set("target", r.target);
+  j.set("clock_ghz", to_double(r.clock_ghz)).set("rdusim", log.head().rdusim);
+  j.set("filter", log.head().filter.empty() ? Json() : Json(log.head().filter));
+  j.set("end", end->end ? Json(end->end->reason) : Json());
+  j.set("cycles", end->end ? Json(end->end->cycles) : Json(end->last));
+  j.set("events", end->events).set("dropped", dropped_json(end->dropped));
+  JsonArray kinds;
+  for (std::size_t k = 0; k < event_kinds; ++k)
+    if (counts[k] != 0)
+      kinds.push_back(Json().set("kind", name_of(static_cast<EventKind>(k))).set("events", counts[k]));
+  j.set("kinds", std::move(kinds));
+  JsonArray list;
+  for (std::uint32_t c = 0; c < r.chips; ++c) {
+    if (chips[c].firings == 0) continue;
+    list.push_back(Json()
+                       .set("chip", c)
+                       .set("firings", chips[c].firings)
+                       .set("busy_cycles", chips[c].busy)
+                       .set("pages", chips[c].pages)
+                       .set("bytes_sent", chips[c].sent));
+  }
+  j.set("chips", std::move(list));
+  return Inspected{std::move(j), end->notes};
+}
+
+Result<Inspected> inspect_counts(EventLogReader& log, std::size_t most) {
+  const Roster& r = log.roster();
+  std::array<std::uint64_t, event_kinds> counts{};
+  std::array<std::vector<std::uint64_t>, 8> units;
+  for (std::size_t s = 0; s < units.size(); ++s) units[s].resize(subjects(r, static_cast<Subject>(s)));
+  Each each([&](const auto& e) {
+    using E = std::remove_cvref_t<decltype(e)>;
+    ++counts[static_cast<std::size_t>(kind_of_event<E>)];
+    ++units[static_cast<std::size_t>(subject_of<E>())][subject(e, r)];
+  });
+  auto end = log.read(each);
+  if (!end) return end.diagnostics();
+  Json j;
+  JsonArray kinds;
+  for (std::size_t k = 0; k < event_kinds; ++k) {
+    const auto kind = static_cast<EventKind>(k);
+    kinds.push_back(Json().set("kind", name_of(kind)).set("group", group_of(kind)).set("events", counts[k]));
+  }
+  j.set("events", end->events).set("kinds", std::move(kinds));
+  struct Unit {
+    std::uint64_t events;
+    std::size_t subject;
+    std::uint32_t number;
+  };
+  std::vector<Unit> list;
+  for (std::size_t s = 0; s < units.size(); ++s)
+    for (std::uint32_t n = 0; n < units[s].size(); ++n)
+      if (units[s][n] != 0) list.push_back({units[s][n], s, n});
+  const std::size_t shown = std::min(most, list.size());
+  std::partial_sort(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(shown), list.end(),
+                    [](const Unit& a, const Unit& b) {
+                      if (a.events != b.events) return a.events > b.events;
+                      return a.subject != b.subject ? a.subject < b.subject : a.number < b.number;
+                    });
+  JsonArray busiest;
+  std::string room;
+  for (std::size_t i = 0; i < shown; ++i)
+    busiest.push_back(Json()
+                          .set("unit", text_of(static_cast<Subject>(list[i].subject), list[i].number, r, room))
+                          .set("events", list[i].events));
+  j.set("units", std::move(busiest));
+  return Inspected{std::move(j), end->notes};
+}
+
+Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle) {
+  const Roster& r = log.roster();
+  MachineState state(r);
+  auto end = log.read(state, {0, cycle});
+  if (!end) return end.diagnostics();
+  JsonArray stages, buffers, crossings;
+  for (std::uint32_t n = 0; n < r.stage_instances(); ++n) {
+    const MachineState::Stage& s = state.stage(n);
+    const StageAt at = r.stage_at(n);
+    const RosterStage& stage = r.stages[at.stage.value];
+    if (s.completed >= stage.firings) continue;
+    const bool busy = s.started != 0 && s.busy_until > cycle;
+    if (s.started == 0 && s.completed == 0) continue;
+    stages.push_back(Json()
+                         .set("unit", r.place(at))
+                         .set("stage", stage.name)
+                         .set("state", busy ? "busy" : "waiting")
+                         .set("since", busy ? s.last_start : s.busy_until)
+                         .set("started", s.started)
+                         .set("completed", s.completed)
+                         .set("of", stage.firings));
+  }
+  for (std::uint32_t n = 0; n < r.buffer_instances(); ++n) {
+    const MachineState::Buffer& b = state.buffer(n);
+    if (b.claimed() == 0) continue;
+    const BufferAt at = r.buffer_at(n);
+    buffers.push_back(Json()
+                          .set("unit", r.place(at))
+                          .set("buffer", r.buffers[at.buffer.value].name)
+                          .set("pages", b.held())
+                          .set("reserved", b.claimed() - std::min(b.claimed(), b.held()))
+                          .set("depth", r.buffers[at.buffer.value].depth)
+                          .set("pushed", b.pushed)
+                          .set("popped", b.popped));
+  }
+  for (std::uint32_t n = 0; n < r.channels(); ++n) {
+    const MachineState::Channel& c = state.channel(n);
+    const ChannelAt& at = r.channel_at(n);
+    if (c.under_way == 0) continue;
+    const bool token = r.edges[at.edge.value].handshake == Handshake::token;
+    crossings.push_back(Json()
+                            .set("crossing", r.describe(at))
+                            .set("under_way", c.under_way)
+                            .set("credits", token ? Json(c.credits) : Json())
+                            .set("sent", c.sent)
+                            .set("landed", c.landed));
+  }
+  Json j;
+  j.set("cycle", cycle).set("stages", std::move(stages)).set("buffers", std::move(buffers));
+  j.set("crossings", std::move(crossings));
+  return Inspected{std::move(j), end->notes};
+}
+
+Result<LogEnd> inspect_timeline(EventLogReader& log, const std::string& name, const LogWindow& window, bool json,
+                                const std::function<void(std::string_view)>& out) {
+  const Roster& r = log.roster();
+  const auto hash = name.rfind('#');
+  const auto read = hash == std::string::npos ? std::nullopt : number_in(name.substr(hash + 1));
+  const bool numbered = read.has_value();
+  const std::uint64_t instance = read.value_or(0);
+  const std::string plain = numbered ? name.substr(0, hash) : name;
+  std::array<std::vector<bool>, 8> chosen;
+  bool any = false;
+  std::vector<std::string_view> names;
+  for (std::size_t s = 0; s < chosen.size(); ++s) chosen[s].resize(subjects(r, static_cast<Subject>(s)));
+  const auto choose = [&](Subject s, std::uint32_t n, bool is) {
+    if (!is) return;
+    chosen[static_cast<std::size_t>(s)][n] = true;
+    any = true;
+  };
+  for (std::uint32_t n = 0; n < r.stage_instances(); ++n) {
+    const StageAt at = r.stage_at(n);
+    const bool named = r.stages[at.stage.value].name == plain && (!numbered || at.instance == instance);
+    choose(Subject::stage, n, named || r.place(at) == name || to_string(r.site(at)) == name);
+  }
+  for (std::uint32_t n = 0; n < r.buffer_instances(); ++n) {
+    const BufferAt at = r.buffer_at(n);
+    const bool named = r.buffers[at.buffer.value].name == plain && (!numbered || at.instance == instance);
+    choose(Subject::buffer, n, named || r.place(at) == name || to_string(r.site(at)) == name);
+  }
+  for (std::uint32_t s = 0; s < r.senders(); ++s) {
+    const auto at = r.sender_at(s);
+    if (fmt::format("edge{}", at.edge.value) != plain || (numbered && at.from != instance)) continue;
+    choose(Subject::sender, s, true);
+    for (std::uint32_t c = 0; c < r.channels_of(s); ++c) choose(Subject::channel, r.first_channel(s) + c, true);
+    for (std::uint32_t m = 0; m <= r.channels_of(s); ++m) choose(Subject::member, r.member(at.edge, at.from, m), true);
+  }
+  for (std::uint32_t l = 0; l < r.links.size(); ++l)
+    choose(Subject::link, l, fmt::format("link{}", l) == name || r.link_name(LinkId{l}) == name);
+  if (!any) {
+    for (const RosterStage& s : r.stages) names.push_back(s.name);
+    for (const RosterBuffer& b : r.buffers) names.push_back(b.name);
+    return absent(name, "unit, stage, buffer, edge or link", names);
+  }
+
+  std::string room, line;
+  bool first = true;
+  Each each([&](const auto& e) {
+    using E = std::remove_cvref_t<decltype(e)>;
+    const std::uint32_t n = subject(e, r);
+    if (!chosen[static_cast<std::size_t>(subject_of<E>())][n]) return;
+    const std::string_view unit = text_of(subject_of<E>(), n, r, room);
+    if (json) {
+      Json j;
+      j.set("cycle", e.at).set("kind", name_of(kind_of_event<E>)).set("unit", unit);
+      each_plain_field(e, [&](const char* key, const auto& v) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(v)>, StallCause>)
+          j.set(key, cause_name(v));
+        else
+          j.set(key, v);
+      });
+      each_tag(e, [&](const char* key, const PageTag& t) { j.set(key, tag_json(t, r)); });
+      line = (first ? "[\n" : ",\n") + to_text(j, true);
+    } else {
+      line = fmt::format("{:>12}  {:<18} {}", e.at, name_of(kind_of_event<E>), unit);
+      each_plain_field(e, [&](const char* key, const auto& v) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(v)>, StallCause>)
+          line += fmt::format("  {} {}", key, cause_name(v));
+        else
+          line += fmt::format("  {} {}", key, v);
+      });
+      each_tag(e, [&](const char* key, const PageTag& t) { line += fmt::format("  {} {}", key, tag_text(t, r)); });
+      line += '\n';
+    }
+    first = false;
+    out(line);
+  });
+  auto end = log.read(each, window);
+  if (!end) return end.diagnostics();
+  if (json) out(first ? "[]\n" : "\n]\n");
+  return end;
+}
+
+Result<std::string> inspect_occupancy(EventLogReader& log, const std::string& name) {
+  const Roster& r = log.roster();
+  const auto buffer = find_buffer(r, name);
+  if (!buffer) return buffer.diagnostics();
+  const std::uint32_t n = r.of(*buffer);
+  const RosterBuffer& b = r.buffers[buffer->buffer.value];
+  MachineState state(r);
+  // A step a change; beyond what a screen shows, the most of each stretch of cycles.
+  std::vector<std::pair<Cycle, std::uint64_t>> steps = {{0, b.initial}};
+  Each each([&](const auto& e) {
+    static_cast<EventSink&>(state).on(e);
+    if (subject_of<std::remove_cvref_t<decltype(e)>>() != Subject::buffer || subject(e, r) != n) return;
+    const std::uint64_t held = state.buffer(n).held();
+    if (steps.back().first == e.at) {
+      steps.back().second = held;
+    } else if (steps.back().second != held) {
+      constexpr std::size_t most = 1 << 20;
+      if (steps.size() == most) {
+        for (std::size_t i = 0; i < most / 2; ++i)
+          steps[i] = {steps[2 * i].first, std::max(steps[2 * i].second, steps[2 * i + 1].second)};
+        steps.resize(most / 2);
+      }
+      steps.emplace_back(e.at, held);
+    }
+  });
+  auto end = log.read(each);
+  if (!end) return end.diagnostics();
+  const double last = static_cast<double>(std::max<Cycle>(end->end ? end->end->cycles : end->last, 1));
+  std::uint64_t most = std::max<std::uint64_t>(b.depth, 1);
+  for (const auto& [at, held] : steps) most = std::max(most, held);
+  constexpr double width = 900, height = 240, left = 60, top = 30;
+  const auto x = [&](double at) { return left + at / last * width; };
+  const auto y = [&](std::uint64_t held) {
+    return top + height - static_cast<double>(held) / static_cast<double>(most) * height;
+  };
+  std::string path = fmt::format("M{:.2f} {:.2f}", x(0), y(steps.front().second));
+  for (std::size_t i = 1; i < steps.size(); ++i)
+    path += fmt::format("H{:.2f}V{:.2f}", x(static_cast<double>(steps[i].first)), y(steps[i].second));
+  path += fmt::format("H{:.2f}", x(last));
+  std::string title;
+  for (const char c : r.describe(*buffer)) title += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n<title>pages held in {}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+      "<text x=\"{:.0f}\" y=\"18\">pages held in {}, depth {}</text>\n"
+      "<path d=\"M{:.2f} {:.2f}H{:.2f}\" stroke=\"#888\" stroke-dasharray=\"4 4\" fill=\"none\"/>\n"
+      "<path d=\"{}\" stroke=\"#0060a0\" fill=\"none\"/>\n"
+      "<text x=\"{:.0f}\" y=\"{:.0f}\">0</text>\n<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">cycle {}</text>\n"
+      "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n</svg>\n",
+      width + left + 20, height + top + 30, title, left, title, b.depth, left, y(b.depth), left + width, path, left,
+      top + height + 18, left + width, top + height + 18, static_cast<Cycle>(last), left - 6, y(b.depth) + 4, b.depth);
+}
+
+}  // namespace rdusim

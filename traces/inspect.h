@@ -1,0 +1,48 @@
+// Questions to an event log, answered while it is read: none keeps the events. Each answer is JSON; table.h makes text
+// of it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "compiler/support/json.h"
+#include "traces/event_log.h"
+
+namespace rdusim {
+
+struct Inspected {
+  Json answer;
+  Diagnostics notes;  // RDU8014 where the log was cut
+};
+
+// Whose log it is, how the run ended, how many events of which kinds, what each chip did. Errors of all: RDU8012,
+// RDU8013.
+Result<Inspected> inspect_summary(EventLogReader& log);
+
+// Events by kind, and the `most` units with most of them.
+Result<Inspected> inspect_counts(EventLogReader& log, std::size_t most);
+
+// Where everything stood at the end of a cycle: stages that are busy or wait, buffers with pages, crossings under way.
+Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle);
+
+// The life of one page across chips: "BUFFER[#INSTANCE]:PAGE" made, sent, landed and taken, with the firings that did
+// so. Errors: RDU8017.
+Result<Inspected> inspect_page(EventLogReader& log, const std::string& page);
+
+// Where two logs first differ, then what differs stage by stage. "equal" says whether they tell the same.
+Result<Inspected> inspect_difference(EventLogReader& a, EventLogReader& b, EventLogReader& a_again,
+                                     EventLogReader& b_again);
+
+// Every event of a unit ("chip3.site(4,7).pcu"), stage, buffer ("x", "x#3"), edge ("edge7") or link ("link5"), a line
+// or a JSON object each. Errors: RDU8017.
+Result<LogEnd> inspect_timeline(EventLogReader& log, const std::string& name, const LogWindow& window, bool json,
+                                const std::function<void(std::string_view)>& out);
+
+// Pages held in a buffer instance over time, as an SVG. Errors: RDU8017.
+Result<std::string> inspect_occupancy(EventLogReader& log, const std::string& buffer);
+
+// "x" or "x#3" of a buffer. Errors: RDU8017.
+Result<BufferAt> find_buffer(const Roster& roster, const std::string& name);
+
+}  // namespace rdusim

@@ -1,0 +1,62 @@
+#include "traces/inspect_common.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace rdusim {
+
+std::string_view text_of(Subject s, std::uint32_t n, const Roster& r, std::string& room) {
+  switch (s) {
+    case Subject::section:
+      room = "section " + r.sections[n];
+      break;
+    case Subject::stage:
+      room = fmt::format("{} {}", r.place(r.stage_at(n)), r.stages[r.stage_at(n).stage.value].name);
+      break;
+    case Subject::buffer:
+      room = fmt::format("{} {}", r.place(r.buffer_at(n)), r.buffers[r.buffer_at(n).buffer.value].name);
+      break;
+    case Subject::channel:
+      room = r.describe(r.channel_at(n));
+      break;
+    case Subject::sender: {
+      const auto at = r.sender_at(n);
+      room = fmt::format("edge {} from {}", at.edge.value,
+                         r.describe(StageAt{StageId{r.edges[at.edge.value].from}, at.from}));
+      break;
+    }
+    case Subject::member: {
+      const auto at = r.member_at(n);
+      room = fmt::format("edge {} from instance {}, member {}", at.edge.value, at.from, at.member);
+      break;
+    }
+    case Subject::link:
+      room = r.link_name(LinkId{n});
+      break;
+    case Subject::memory: {
+      const auto at = r.memory_at(n);
+      static constexpr const char* spaces[] = {"sram", "hbm", "ddr"};
+      room = fmt::format("chip{}.{} channel {}", at.chip, spaces[at.space], at.channel);
+      break;
+    }
+  }
+  return room;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t n = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return n;
+}
+
+std::string tag_text(const PageTag& t, const Roster& r) {
+  std::string out = fmt::format("'{}' rows [{}, {}) x columns [{}, {})", r.operands[t.operand.value], t.row,
+                                t.row + t.rows, t.col, t.col + t.cols);
+  if (t.chunks > 1) out += fmt::format(" chunk {} of {}", t.chunk, t.chunks);
+  if (t.trip != 0) out += fmt::format(" trip {}", t.trip);
+  return out;
+}
+
+}  // namespace rdusim

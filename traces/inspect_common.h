@@ -1,0 +1,37 @@
+// What the answers of inspect.h have in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "traces/event_kinds.h"
+
+namespace rdusim {
+
+// Calls a function with every event.
+template <class F>
+class Each final : public EventSink {
+ public:
+  explicit Each(F f) : f_(std::move(f)) {}
+#define RDU_DEFINE(Event)            \
+  void on(const Event& e) override { \
+    f_(e);                           \
+  }
+  RDU_EVENTS(RDU_DEFINE)
+#undef RDU_DEFINE
+
+ private:
+  F f_;
+};
+
+// "chip3.site(4,7).pcu down", "link5 chip0->chip1", ... in `room`, which it is valid as long as.
+std::string_view text_of(Subject s, std::uint32_t n, const Roster& roster, std::string& room);
+// "'x' rows [0, 32) x columns [64, 96) chunk 1 of 16"
+std::string tag_text(const PageTag& t, const Roster& roster);
+// A number and nothing else.
+std::optional<std::uint64_t> number_in(std::string_view text);
+
+}  // namespace rdusim
