@@ -500,9 +500,14 @@ Diagnosis diagnose(const MachineOutcome& outcome, const Observed& o) {
     }
     const std::string giver =
         dead->supplier ? graph.name(*dead->supplier) + " has finished" : std::string("nobody gives it");
+    std::string why = fmt::format("it has {} of {}: {}", w.have, w.want, giver);
+    if (w.buffer && w.stage && w.what == Waiting::For::page && dead->supplier) {
+      const BufferCounts& c = o.handshakes.counts(in.of(*w.buffer));
+      why = fmt::format("'{}' wants page {} of '{}', and {} finished after {}", p.stage(w.stage->stage).name,
+                        c.popped + w.want, p.buffer(w.buffer->buffer).name, graph.name(*dead->supplier), c.pushed);
+    }
     begin(StuckKind::starvation, Code::RDU7019, place_of_entry(w, in),
-          fmt::format("firing {} waits for {} that will not come (it has {} of {}): {}", w.firing, text_of(w.what),
-                      w.have, w.want, giver));
+          fmt::format("firing {} waits for {} that will not come: {}", w.firing, text_of(w.what), why));
     if (w.buffer) {
       const BufferCounts& c = o.handshakes.counts(in.of(*w.buffer));
       d.diagnostic.suggest("'{}' is given {} pages and {} were taken; make producer and consumer agree on the count",
