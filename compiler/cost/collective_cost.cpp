@@ -16,6 +16,7 @@
 #include "compiler/cost/cost.h"
 #include "compiler/cost/crossing_trips.h"
 #include "compiler/cost/exact.h"
+#include "compiler/target/topology.h"
 
 namespace rdusim {
 
@@ -35,7 +36,12 @@ struct Flow {
 class Steps {
  public:
   Steps(const Target& target, const std::vector<ChipId>& members, std::uint64_t lanes, std::uint64_t pages)
-      : target_(target), members_(members), lanes_(lanes), pages_(pages), sent_(members.size(), 0) {
+      : target_(target),
+        members_(members),
+        lanes_(lanes),
+        pages_(pages),
+        all_routes_(target),
+        sent_(members.size(), 0) {
     if (!target.crossing.empty()) trips_ = cost::trips_of(target.crossing.front());
   }
 
@@ -124,7 +130,7 @@ class Steps {
   }
   const std::vector<LinkId>& route(std::size_t from, std::size_t to) {
     const auto [it, is_new] = routes_.try_emplace({from, to});
-    if (is_new) it->second = rdusim::route(target_, members_[from], members_[to]);
+    if (is_new) it->second = all_routes_.between(members_[from], members_[to]);
     return it->second;
   }
 
@@ -145,6 +151,7 @@ class Steps {
   std::uint64_t lanes_;
   std::uint64_t pages_;
   cost::CrossingTrips trips_;
+  Routes all_routes_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<LinkId>> routes_;
   std::vector<Bytes> sent_;
   std::map<Resource, Cycles> busy_;  // of all steps that pages run through

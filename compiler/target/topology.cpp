@@ -111,22 +111,29 @@ std::optional<ChipId> unreachable_chip(std::uint32_t chips, const std::vector<Ch
   return std::nullopt;
 }
 
-std::vector<LinkId> route(const Target& target, ChipId from, ChipId to) {
-  std::vector<LinkId> path;
-  if (from == to) return path;
-  // Distances to the receiver first: then at every chip the least link that comes nearer begins the least route.
-  const auto left = distances(Adjacency::By::to, to.value, target.chips, target.links);
-  if (left[from.value] == unseen) return path;
-  const Adjacency adjacent(Adjacency::By::from, target.chips, target.links);
-  for (std::uint32_t at = from.value; at != to.value;) {
-    const ChipLinkParameters* best = nullptr;
-    for (auto l = adjacent.begin(at); l != adjacent.end(at); ++l) {
-      if (left[(*l)->to.value] + 1 == left[at] && (best == nullptr || (*l)->id < best->id)) best = *l;
+Routes::Routes(const Target& target) : target_(target), next_(target.chips) {}
+
+std::vector<LinkId> Routes::between(ChipId from, ChipId to) {
+  std::vector<std::uint32_t>& next = next_[to.value];
+  if (next.empty()) {
+    next.assign(target_.chips, unseen);
+    // Distances to the receiver first: then at every chip the least link that comes nearer begins the least route.
+    const auto left = distances(Adjacency::By::to, to.value, target_.chips, target_.links);
+    for (const ChipLinkParameters& l : target_.links) {
+      const bool nearer = left[l.from.value] != unseen && left[l.to.value] + 1 == left[l.from.value];
+      if (nearer && l.id.value < next[l.from.value]) next[l.from.value] = l.id.value;
     }
-    path.push_back(best->id);
-    at = best->to.value;
+  }
+  std::vector<LinkId> path;
+  for (std::uint32_t at = from.value; at != to.value && next[at] != unseen;) {
+    path.push_back(LinkId{next[at]});
+    at = target_.links[next[at]].to.value;
   }
   return path;
+}
+
+std::vector<LinkId> route(const Target& target, ChipId from, ChipId to) {
+  return Routes(target).between(from, to);
 }
 
 }  // namespace rdusim

@@ -37,4 +37,17 @@ void append_links(const LinkGroup& group, std::uint32_t chips, std::uint32_t nod
 // A chip that chip 0 does not reach, or that does not reach chip 0; nothing where every chip reaches every other.
 std::optional<ChipId> unreachable_chip(std::uint32_t chips, const std::vector<ChipLinkParameters>& links);
 
+// The routes of a target (route(), in target.h), of which those to one chip are worked out together. Keeps the target,
+// which must outlive it.
+class Routes {
+ public:
+  explicit Routes(const Target& target);
+  std::vector<LinkId> between(ChipId from, ChipId to);  // requires both < target.chips
+
+ private:
+  const Target& target_;
+  // By receiver, once asked for: by sender, the link that begins the route.
+  std::vector<std::vector<std::uint32_t>> next_;
+};
+
 }  // namespace rdusim
