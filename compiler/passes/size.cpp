@@ -5,6 +5,7 @@
 // make do with one page each.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "compiler/cost/cost.h"
 #include "compiler/ir/least_depths.h"
@@ -73,33 +74,64 @@ Cycles store_burst(const SpatialProgram& p, SectionId section, const Target& t) 
   return ceil_div(bytes, t.hbm.sustainable_bytes_per_cycle());
 }
 
-// Deepens the operand buffers of one matmul, both alike.
-void deepen_operands(SpatialProgram& p, const Stage& matmul, const std::vector<bool>& sized_here, const Costs& costs,
-                     const SiteBytes& held, const Target& t) {
+// Pages that operand buffers want, and room for pages beyond double buffers.
+struct OperandDepth {
+  std::uint64_t wanted = double_buffer;
+  std::uint64_t room = most_depth;
+  std::uint64_t pages() const { return std::min({wanted, double_buffer + room, most_depth}); }
+};
+
+// Of one matmul; nothing where its operands are not sized here.
+std::optional<OperandDepth> operand_depth(const SpatialProgram& p, const Stage& matmul,
+                                          const std::vector<bool>& sized_here, const std::vector<StageCost>& costs,
+                                          const SiteBytes& held, const Target& t) {
   const auto& body = std::get<MatmulTiles>(matmul.kind);
   Bytes page_bytes = 0;
-  std::uint64_t wanted = double_buffer;
+  OperandDepth depth;
   for (std::size_t port = 0; port < 2; ++port) {
     const Buffer& b = p.buffer(matmul.ports[port].buffer);
-    if (!sized_here[b.id.value]) return;
+    if (!sized_here[b.id.value]) return std::nullopt;
     page_bytes += b.page_bytes;
     const auto load = std::find_if(p.stages.begin(), p.stages.end(), [&](const Stage& s) {
       return std::holds_alternative<Load>(s.kind) && s.ports.front().buffer == b.id;
     });
-    if (load == p.stages.end()) return;
-    const StageCost& fetch = costs.stages[load->id.value];
-    const Cycles interval = std::max<Cycles>(
-        {costs.stages[matmul.id.value].initiation_interval_cycles, fetch.initiation_interval_cycles, 1});
+    if (load == p.stages.end()) return std::nullopt;
+    const StageCost& fetch = costs[load->id.value];
+    const Cycles interval =
+        std::max<Cycles>({costs[matmul.id.value].initiation_interval_cycles, fetch.initiation_interval_cycles, 1});
     const bool more_rounds = matmul.firings > body.k_pages;
     const Cycles away = fetch.latency_cycles + (more_rounds ? store_burst(p, matmul.section, t) : 0);
-    wanted = std::max(wanted, std::min(1 + ceil_div(away, interval), matmul.firings));
+    depth.wanted = std::max(depth.wanted, std::min(1 + ceil_div(away, interval), matmul.firings));
   }
   // An eighth of the PMU stays free: the schedule may want it, and nothing is gained by the last page.
   const Bytes usable = t.pmu.capacity_bytes - t.pmu.capacity_bytes / 8;
   const Bytes used = held.most(matmul.group);
-  const std::uint64_t room = used < usable && page_bytes > 0 ? (usable - used) / page_bytes : 0;
-  const std::uint64_t depth = std::min({wanted, double_buffer + room, most_depth});
-  for (std::size_t port = 0; port < 2; ++port) p.buffers[matmul.ports[port].buffer.value].depth_pages = depth;
+  depth.room = used < usable && page_bytes > 0 ? (usable - used) / page_bytes : 0;
+  return depth;
+}
+
+// Deepens operand buffers: one depth an operator, whichever slice of it and on whichever chip, so that it can be
+// pinned.
+void deepen_operands(SpatialProgram& p, const std::vector<bool>& sized_here, const std::vector<StageCost>& costs,
+                     const Target& t) {
+  for (const Section& section : p.sections) {
+    const SiteBytes held(p, section.id);
+    std::map<OperatorId, OperandDepth> depths;
+    std::vector<StageId> matmuls;
+    for (const Stage& s : p.stages) {
+      if (s.section != section.id || !std::holds_alternative<MatmulTiles>(s.kind)) continue;
+      const auto own = operand_depth(p, s, sized_here, costs, held, t);
+      if (!own) continue;
+      OperandDepth& all = depths[std::get<MatmulTiles>(s.kind).op];
+      all.wanted = std::max(all.wanted, own->wanted);
+      all.room = std::min(all.room, own->room);
+      matmuls.push_back(s.id);
+    }
+    for (const StageId m : matmuls)
+      for (std::size_t port = 0; port < 2; ++port)
+        p.buffers[p.stage(m).ports[port].buffer.value].depth_pages =
+            depths[std::get<MatmulTiles>(p.stage(m).kind).op].pages();
+  }
 }
 
 }  // namespace
@@ -127,7 +159,7 @@ Result<SpatialProgram> size_by_minimum(SpatialProgram program) {
 Result<SpatialProgram> size(SpatialProgram program, const Target& target) {
   if (std::none_of(program.buffers.begin(), program.buffers.end(), [](const Buffer& b) { return b.depth_pages == 0; }))
     return program;
-  const Costs costs = estimate(program, target);
+  const std::vector<StageCost> costs = estimate_stages(program, target);
   std::vector<bool> sized_here(program.buffers.size(), false);
   for (Buffer& b : program.buffers) {
     if (b.depth_pages != 0) continue;
@@ -145,12 +177,7 @@ Result<SpatialProgram> size(SpatialProgram program, const Target& target) {
     }
   }
   thin_landings(program, sized_here, target);
-  for (const Section& section : program.sections) {
-    const SiteBytes held(program, section.id);
-    for (const Stage& s : program.stages)
-      if (s.section == section.id && std::holds_alternative<MatmulTiles>(s.kind))
-        deepen_operands(program, s, sized_here, costs, held, target);
-  }
+  deepen_operands(program, sized_here, costs, target);
   return program;
 }
 

@@ -34,9 +34,14 @@ void check_fixed_point(const Folder& folder, const std::string& workload, std::v
   options[3] = "pinned.bin";
   rdusim_ok(options, folder);
   CHECK(shown_schedule(folder, "pinned.bin") == chosen);
+  // And it is the same program but for the pins themselves, which stand with the operators.
+  Json unpinned = parsed(rdusim_ok({"show", "free.bin", "--json"}, folder).out);
+  Json pinned = parsed(rdusim_ok({"show", "pinned.bin", "--json"}, folder).out);
+  for (Json* p : {&unpinned, &pinned}) remove(*p, "operators");
+  CHECK(to_text(unpinned) == to_text(pinned));
 }
 
-TEST_CASE("the schedule that show prints, pinned, is the schedule that show prints") {
+TEST_CASE("the schedule that show prints, pinned, gives the same program and is shown again") {
   const Folder folder;
   for (const std::string target : {"sn40l", "wormhole"})
     for (const auto& [m, k, n] :
