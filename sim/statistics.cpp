@@ -98,8 +98,11 @@ void Statistics::on(const MemoryUsed& e) {
   const std::size_t n = e.chip.value * spaces + e.space;
   if (e.space >= spaces || n >= memories_.size()) return;
   MemoryStatistics& m = memories_[n];
-  (e.write ? m.written : m.read) += e.bytes;
   m.busy += e.end - e.begin;
+  const bool first_read = !e.write && m.read == 0;
+  (e.write ? m.written : m.read) += e.bytes;
+  if (first_read) m.first.reset(), m.last = 0;
+  if (e.write && m.read != 0) return;
   m.first = std::min(m.first.value_or(e.begin), e.begin);
   m.last = std::max(m.last, e.end);
 }

@@ -47,6 +47,7 @@ struct MemoryStatistics {
   Bytes read = 0;
   Bytes written = 0;
   Cycles busy = 0;  // summed over channels
+  // Of its reads, so that they say how long operands stream; of its writes where nothing is read.
   std::optional<Cycle> first;
   Cycle last = 0;
 };

@@ -76,6 +76,27 @@ TEST_CASE("a link is taken for no more cycles than pass, whatever is rounded and
   CHECK(s.link(link).busy_until(10000) == 2 + 120 + 10 + 1);
 }
 
+TEST_CASE("a memory's first and last cycle are those of its reads, or of its writes where nothing is read") {
+  const SpatialProgram p = small_program();
+  const Instances instances(p);
+  Statistics s(instances, two_chips(), nullptr);
+  const auto used = [&](Cycle begin, Cycle end, bool write) {
+    constexpr auto hbm = static_cast<std::uint8_t>(MemorySpace::hbm);
+    s.on(MemoryUsed{begin, ChipId{0u}, hbm, 0, begin, end, 64, write});
+  };
+  const MemoryStatistics& m = s.memory(ChipId{0u}, MemorySpace::hbm);
+  used(10, 20, true);
+  CHECK(m.first == 10);
+  CHECK(m.last == 20);
+  used(30, 40, false);
+  used(35, 50, false);
+  used(5, 90, true);
+  CHECK(m.first == 30);
+  CHECK(m.last == 50);
+  CHECK(m.read == 128);
+  CHECK(m.written == 128);
+}
+
 TEST_CASE("the residuals add up to simulated - predicted, whatever was simulated and predicted") {
   const SpatialProgram p = small_program();
   const Instances instances(p);
