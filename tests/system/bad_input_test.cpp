@@ -142,11 +142,12 @@ TEST_CASE("a program of a million stages that are none is refused, in seconds an
   std::string json = "{\"schema\":\"" + schema + "\",\"stages\":[{}";
   for (int i = 1; i < 1'000'000; ++i) json += ",{}";
   folder.write("many.json", json + "]}");
-  const Outcome outcome = shell("ulimit -v 2000000; $rdusim assemble many.json -o many.bin", folder);
+  const Outcome outcome = rdusim({"assemble", "many.json", "-o", "many.bin"}, folder);
   CHECK(outcome.status == 2);
   CHECK(outcome.err.find("RDU5007") != std::string::npos);
   CHECK(outcome.err.size() < 20'000);
   CHECK(outcome.cpu_s < 20);
+  CHECK(outcome.peak_bytes < std::uint64_t{2} << 30);
   CHECK_FALSE(folder.has("many.bin"));
 }
 

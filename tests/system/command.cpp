@@ -148,6 +148,7 @@ Outcome Running::finish() {
   outcome.out = contents(out_);
   outcome.err = contents(err_);
   outcome.cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  outcome.peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   return outcome;
 }
 

@@ -37,6 +37,7 @@ struct Outcome {
   std::string out;
   std::string err;
   double cpu_s = 0;
+  std::uint64_t peak_bytes = 0;  // resident
 };
 
 // A child that was started and not yet waited for.
