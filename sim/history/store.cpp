@@ -22,7 +22,6 @@ std::string to_string(const Series& s) {
 namespace {
 
 constexpr std::int32_t application_id = 0x72647573;  // "rdus", in the header of the file
-constexpr int wait_ms = 10'000;
 
 constexpr const char* schema_1 = R"(
 CREATE TABLE series(id INTEGER PRIMARY KEY, name TEXT NOT NULL, target TEXT NOT NULL, chips INTEGER NOT NULL,
@@ -55,6 +54,7 @@ static_assert(std::size(migrations) == history_schema_version);
 struct History::Database {
   std::string path;
   sqlite3* handle = nullptr;
+  int wait_ms = 0;
 
   ~Database() { sqlite3_close_v2(handle); }
 
@@ -64,7 +64,7 @@ struct History::Database {
     switch (code & 0xFF) {
       case SQLITE_BUSY:
       case SQLITE_LOCKED:
-        d.error(Code::RDU8037, path, "another writer has held it for {} seconds", wait_ms / 1000);
+        d.error(Code::RDU8037, path, "another writer has held it for {} ms", wait_ms);
         break;
       case SQLITE_CORRUPT:
       case SQLITE_NOTADB:
@@ -204,7 +204,7 @@ History::History(History&&) noexcept = default;
 History& History::operator=(History&&) noexcept = default;
 History::~History() = default;
 
-Result<History> History::open(const std::string& path, Open how) {
+Result<History> History::open(const std::string& path, Open how, int wait_ms) {
   Diagnostics d;
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -219,6 +219,7 @@ Result<History> History::open(const std::string& path, Open how) {
   }
   auto db = std::make_unique<Database>();
   db->path = path;
+  db->wait_ms = wait_ms;
   const bool empty = !exists || std::filesystem::file_size(path, error) == 0;
   if (empty && how != Open::create) return db->foreign("it is empty");
   const int flags = how == Open::read     ? SQLITE_OPEN_READONLY
@@ -255,9 +256,9 @@ Result<History> History::open(const std::string& path, Open how) {
     if (how == Open::read) {
       // Brought to this version by who may write; a reader who may not leaves it as it is and says so.
       db.reset();
-      auto writer = open(path, Open::write);
+      auto writer = open(path, Open::write, wait_ms);
       if (!writer) return writer.diagnostics();
-      return open(path, Open::read);
+      return open(path, Open::read, wait_ms);
     }
     Transaction transaction(*db);
     if (transaction.problems().has_errors()) return transaction.problems();

@@ -73,7 +73,8 @@ struct MetricKind {
 class History {
  public:
   enum class Open : std::uint8_t { read, write, create };  // create: where there is none
-  static Result<History> open(const std::string& path, Open how);
+  // `wait_ms`: for another writer, here and in every function.
+  static Result<History> open(const std::string& path, Open how, int wait_ms = 10'000);
   History(History&&) noexcept;
   History& operator=(History&&) noexcept;
   ~History();

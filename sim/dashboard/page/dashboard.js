@@ -41,7 +41,11 @@ function valuesOf(s, metric) {
   if (packed === undefined) return null;
   return Array.isArray(packed) ? packed : s.runs.map(() => packed);
 }
-function metricsOf(s) { return Object.keys(data.values[s.index]).map(Number).sort((a, b) => data.metrics[a].name < data.metrics[b].name ? -1 : 1); }
+const families = ['cycles', 'tokens_per_s', 'causes', 'collectives', 'stages', 'links', 'memories', 'buffers', 'macs', 'host'];
+function metricsOf(s) {
+  const rank = (m) => families.indexOf(data.metrics[m].name.split('.')[0]);
+  return Object.keys(data.values[s.index]).map(Number).sort((a, b) => rank(a) - rank(b) || (data.metrics[a].name < data.metrics[b].name ? -1 : 1));
+}
 const last = (list) => list === null || list.length === 0 ? null : list[list.length - 1];
 function worse(metric, now, old) {
   if (now === null || old === null || now === old) return false;
@@ -154,7 +158,8 @@ function program(s) {
   if (moving.length) {
     out.push(element('h2', {}, 'Cycles by cause'));
     out.push(chart({xAxis: {type: 'category', data: labels}, yAxis: {type: 'value', name: 'cycles'},
-      series: moving.map((m) => ({name: data.metrics[m].name.slice(7), type: 'line', stack: 'all', areaStyle: {}, showSymbol: false, data: valuesOf(s, m)}))},
+      series: moving.map((m) => ({name: data.metrics[m].name.slice(7), stack: 'all', data: valuesOf(s, m),
+        ...(s.runs.length < 20 ? {type: 'bar', barMaxWidth: 60} : {type: 'line', areaStyle: {}, showSymbol: false})}))},
       [{title: 'commit'}, {title: 'time'}, ...moving.map((m) => ({title: data.metrics[m].name.slice(7), number: true}))],
       s.runs.map((r, i) => [short(r.commit), day(r.time), ...moving.map((m) => format(valuesOf(s, m)[i]))]).reverse(), 'causes'));
   }

@@ -205,6 +205,29 @@ TEST_CASE("two writers at once leave all their runs") {
   CHECK(h.runs().value().size() == 2 * runs);
 }
 
+TEST_CASE("a history that another writer holds for too long is left alone") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("h.db");
+  {
+    History h = opened(path);
+    add(h, {}, commit(0));
+  }
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK);
+  {
+    auto h = History::open(path, History::Open::write, 20);
+    REQUIRE(h);
+    CHECK(h->add({{"", ReportText{}.read(), commit(1)}}).diagnostics().contains(Code::RDU8037));
+    CHECK(h->runs().value().size() == 1);  // who only reads is not held up
+  }
+  REQUIRE(sqlite3_exec(other, "COMMIT; BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
+  CHECK(History::open(path, History::Open::read, 20).diagnostics().contains(Code::RDU8037));
+  sqlite3_close(other);
+  History h = opened(path);
+  CHECK(add(h, {}, commit(1)) == 2);
+}
+
 TEST_CASE("who may only read writes nothing") {
   const TemporaryFolder folder;
   {
