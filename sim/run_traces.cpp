@@ -12,6 +12,15 @@
 
 namespace rdusim {
 
+std::optional<std::string> format_of(const std::string& file) {
+  const std::string extension = std::filesystem::path(file).extension().string();
+  if (extension == ".rdulog") return "event-log";
+  if (extension == ".pftrace") return "perfetto";
+  if (extension == ".json") return "chrome";
+  if (extension == ".vcd") return "vcd";
+  return std::nullopt;
+}
+
 Result<RunTraces> RunTraces::open(const LoadedProgram& loaded, const TraceOptions& options, const std::string& run) {
   if (options.files.empty()) return RunTraces();
   Roster roster = roster_of(loaded.program, loaded.target, loaded.sha256);
@@ -48,24 +57,27 @@ Diagnostics RunTraces::add(const std::string& file, const TraceScope& scope, con
   Open o;
   o.row.file = file;
   Diagnostics d;
-  const auto take = [&](const char* format, auto made) {
-    o.row.format = format;
+  const auto take = [&](auto made) {
     if (made)
       o.writer = std::move(made).value();
     else
       d = made.diagnostics();
   };
-  const std::string extension = std::filesystem::path(file).extension().string();
-  if (extension == ".rdulog") {
-    take("event-log", EventLogWriter::create(file, *roster_, head, program, scope));
-  } else if (extension == ".vcd") {
-    take("vcd", VcdWriter::create(file, *roster_, scope, head.rdusim));
-  } else if (extension == ".pftrace") {
-    take("perfetto", PerfettoWriter::create(file, *roster_, scope, head.rdusim));
-  } else if (extension == ".json") {
-    take("chrome", ChromeWriter::create(file, *roster_, scope, head.rdusim));
+  const auto format = format_of(file);
+  o.row.format = format.value_or("");
+  if (o.row.format == "event-log") {
+    take(EventLogWriter::create(file, *roster_, head, program, scope));
+  } else if (o.row.format == "vcd") {
+    take(VcdWriter::create(file, *roster_, scope, head.rdusim));
+  } else if (o.row.format == "perfetto") {
+    take(PerfettoWriter::create(file, *roster_, scope, head.rdusim));
+  } else if (o.row.format == "chrome") {
+    take(ChromeWriter::create(file, *roster_, scope, head.rdusim));
+  } else if (std::filesystem::path(file).extension() == ".fst") {
+    d.error(Code::RDU8019, file, "this rdusim writes no FST")
+        .suggest("write a .vcd, and `vcd2fst` (of GTKWave) makes an FST of it");
   } else {
-    d.error(Code::RDU8018, file, "'{}' is no format of a trace", extension);
+    d.error(Code::RDU8018, file, "'{}' is no format of a trace", std::filesystem::path(file).extension().string());
   }
   if (!d.has_errors()) open_.push_back(std::move(o));
   return d;

@@ -28,6 +28,9 @@ struct TraceRow {
   TraceSize size;
 };
 
+// Of a file's name: "event-log", "perfetto", "chrome", "vcd"; nothing where its extension says none.
+std::optional<std::string> format_of(const std::string& file);
+
 class RunTraces {
  public:
   // `run`: JSON for a replay. Errors: RDU8016, RDU8018, RDU8019, RDU5008, RDU6006 too many units.

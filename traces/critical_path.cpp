@@ -14,10 +14,10 @@ namespace rdusim {
 
 std::string_view name_of(PathPiece piece) {
   static constexpr std::array<std::string_view, path_pieces> names = {
-      "launch",          "compute",      "load",          "store",          "landing",
-      "sending",         "crossing",     "waiting_input", "waiting_room",   "waiting_memory",
-      "waiting_network", "waiting_link", "waiting_bank",  "waiting_engine", "waiting_credit"};
-  return piece == PathPiece::drain ? "drain" : names[static_cast<std::size_t>(piece)];
+      "launch",       "compute",      "load",           "store",          "landing",        "sending",
+      "crossing",     "signal",       "waiting_input",  "waiting_room",   "waiting_memory", "waiting_network",
+      "waiting_link", "waiting_bank", "waiting_engine", "waiting_credit", "drain"};
+  return names[static_cast<std::size_t>(piece)];
 }
 
 namespace {
@@ -146,7 +146,7 @@ class PathFold {
       const std::uint32_t n = r_.of(e.channel);
       auto& queue = returning_[n];
       const Ref why = queue.empty() ? section_ : queue.front();
-      chain_.replace(credit_[n], chain_.make(e.at, why, {PathPiece::crossing, Subject::channel, n}));
+      chain_.replace(credit_[n], chain_.make(e.at, why, {PathPiece::signal, Subject::channel, n}));
       if (queue.empty()) return;
       chain_.drop(queue.front());
       queue.pop_front();
@@ -156,7 +156,7 @@ class PathFold {
       const auto landing = r_.landing(e.channel);
       const Ref why = landing ? popped_[r_.of(*landing)] : section_;
       chain_.replace(signal_[r_.sender(e.channel.edge, e.channel.from)],
-                     chain_.make(e.at, latest({why, section_}), {PathPiece::crossing, Subject::channel, n}));
+                     chain_.make(e.at, latest({why, section_}), {PathPiece::signal, Subject::channel, n}));
     }
   }
 

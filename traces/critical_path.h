@@ -28,7 +28,8 @@ enum class PathPiece : std::uint8_t {
   store,
   landing,
   sending,   // a page leaves its source buffer
-  crossing,  // a page, a credit or a signal is on its way between sites or chips
+  crossing,  // a page is on its way between sites or chips
+  signal,    // a credit or a ready is on its way back
   waiting_input,
   waiting_room,
   waiting_memory,
@@ -37,9 +38,9 @@ enum class PathPiece : std::uint8_t {
   waiting_bank,
   waiting_engine,
   waiting_credit,
-  drain,
+  drain,  // after the last store: credits and signals on their way home, which a section waits for
 };
-inline constexpr std::size_t path_pieces = 15;
+inline constexpr std::size_t path_pieces = 17;
 std::string_view name_of(PathPiece piece);
 
 struct PathStep {

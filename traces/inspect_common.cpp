@@ -9,7 +9,7 @@ namespace rdusim {
 std::string_view text_of(Subject s, std::uint32_t n, const Roster& r, std::string& room) {
   switch (s) {
     case Subject::section:
-      room = "section " + r.sections[n];
+      room = n < r.sections.size() ? "section " + r.sections[n] : "before any section";
       break;
     case Subject::stage:
       room = fmt::format("{} {}", r.place(r.stage_at(n)), r.stages[r.stage_at(n).stage.value].name);

@@ -62,6 +62,7 @@ class Journey final {
     if (e.consumer < b.stages.size()) {
       if (!mine) return;
       const StageAt by{StageId{b.stages[e.consumer]}, e.buffer.instance};
+      if (by.instance >= r_.instances(by.stage)) return;
       const std::uint64_t started = state_.stage(r_.of(by)).started;
       step(e.at, fmt::format("page {} of {} taken", e.page, b.name), r_.place(e.buffer),
            Json(fmt::format("{} of '{}'", started == 0 ? 0 : started - 1, r_.stages[by.stage.value].name)));

@@ -7,6 +7,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/terminal.h"
 #include "sim/run.h"
+#include "sim/trace_estimate.h"
 
 namespace rdusim::cli {
 
@@ -115,6 +116,12 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
   std::atomic<Cycle> reached{0};
   options.reached = &reached;
 
+  if (!request.trace.files.empty()) {
+    const std::uint64_t events = estimate_events(loaded->program, loaded->target);
+    for (const std::string& file : request.trace.files)
+      write_err(fmt::format("trace       {}: about {} events, {}, unless filtered\n", file, with_commas(events),
+                            format_bytes(estimate_bytes(events, format_of(file).value_or("")))));
+  }
   auto result = [&] {
     const Cycle expected = loaded->program.certificate ? loaded->program.certificate->predicted_cycles : 0;
     const Progress progress(reached, expected);

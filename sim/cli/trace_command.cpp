@@ -168,8 +168,11 @@ ExitStatus replay(const TraceRequest& r, EventLogReader& log) {
   auto result = replay_run(log, {});
   if (!result) return refuse(result.diagnostics());
   report(result->diagnostics);
-  if (result->report.values)
-    write_err("a trace carries no values: outputs were compared by the run alone, and are not here\n");
+  if (result->report.values) {
+    Diagnostics notes;
+    notes.warning(Code::RDU8020, r.log, "outputs were compared by the run alone: a trace carries no values");
+    report(notes);
+  }
   const std::string json = to_text(to_json(result->report));
   if (!r.output.empty()) {
     const auto written = write_file(r.output, json);

@@ -1,6 +1,7 @@
 // A run and the replay of its log reach the same judgement.
 #include <doctest/doctest.h>
 
+#include "sim/trace_estimate.h"
 #include "tests/traces/traced_run.h"
 #include "traces/event_log.h"
 
@@ -110,6 +111,10 @@ TEST_CASE("the 16-chip example takes fewer than 8 bytes an event, and its replay
                       << static_cast<double>(bytes) / static_cast<double>(end->events) << " an event");
   CHECK(end->events > 100000);
   CHECK(bytes < 8 * end->events);
+  const LoadedProgram loaded = compiled("llama-3.1-8b-down-proj.toml", 16);
+  const double foretold = static_cast<double>(estimate_events(loaded.program, loaded.target));
+  CHECK(foretold > 0.8 * static_cast<double>(end->events));
+  CHECK(foretold < 1.2 * static_cast<double>(end->events));
   check_same(run, replayed(folder / "a.rdulog"));
 }
 
