@@ -408,7 +408,7 @@ std::uint64_t peak_rss() {
 Json to_json(const std::vector<TraceRow>& rows) {
   JsonArray list;
   for (const TraceRow& row : rows) {
-    const Dropped& d = row.size.dropped;
+    const LeftOut& d = row.size.dropped;
     list.push_back(Json()
                        .set("file", row.file)
                        .set("format", row.format)
@@ -538,8 +538,7 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
   r.options = options.reported;
   r.decisions = decisions_of(p);
   if (p.certificate)
-    r.proved =
-        proved_and_observed(l.instances, *p.certificate, l.handshakes, l.tokens, l.semaphores, outcome.cycles);
+    r.proved = proved_and_observed(l.instances, *p.certificate, l.handshakes, l.tokens, l.semaphores, outcome.cycles);
   r.values = options.values;
   r.cycles = outcome.cycles;
   const Costs costs = rdusim::estimate(p, loaded.target);

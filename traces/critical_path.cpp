@@ -25,7 +25,7 @@ namespace {
 // A piece is about a stage instance, a channel, or a section.
 struct About {
   PathPiece piece{};
-  Subject subject = Subject::section;
+  EventSubject subject = EventSubject::section;
   std::uint32_t unit = 0;
   friend bool operator==(const About&, const About&) = default;
 };
@@ -146,7 +146,7 @@ class PathFold {
       const std::uint32_t n = r_.of(e.channel);
       auto& queue = returning_[n];
       const Ref why = queue.empty() ? section_ : queue.front();
-      chain_.replace(credit_[n], chain_.make(e.at, why, {PathPiece::signal, Subject::channel, n}));
+      chain_.replace(credit_[n], chain_.make(e.at, why, {PathPiece::signal, EventSubject::channel, n}));
       if (queue.empty()) return;
       chain_.drop(queue.front());
       queue.pop_front();
@@ -156,7 +156,7 @@ class PathFold {
       const auto landing = r_.landing(e.channel);
       const Ref why = landing ? popped_[r_.of(*landing)] : section_;
       chain_.replace(signal_[r_.sender(e.channel.edge, e.channel.from)],
-                     chain_.make(e.at, latest({why, section_}), {PathPiece::signal, Subject::channel, n}));
+                     chain_.make(e.at, latest({why, section_}), {PathPiece::signal, EventSubject::channel, n}));
     }
   }
 
@@ -176,8 +176,8 @@ class PathFold {
         path.steps.push_back({from, to, about.piece, std::move(unit)});
       to = from;
     };
-    step(chain_.at(n),
-         {PathPiece::drain, Subject::section, chain_.about(n).subject == Subject::section ? chain_.about(n).unit : 0});
+    step(chain_.at(n), {PathPiece::drain, EventSubject::section,
+                        chain_.about(n).subject == EventSubject::section ? chain_.about(n).unit : 0});
     while (n != 0) {
       step(chain_.at(chain_.before(n)), chain_.about(n));
       n = chain_.before(n);
@@ -225,12 +225,12 @@ class PathFold {
   }
 
   void section_started(const SectionStarted& e) {
-    chain_.replace(section_, chain_.make(e.at, section_, {PathPiece::launch, Subject::section, e.section.value}));
+    chain_.replace(section_, chain_.make(e.at, section_, {PathPiece::launch, EventSubject::section, e.section.value}));
     chain_.replace(last_, chain_.hold(section_));
   }
   void section_ended(const SectionEnded& e) {
-    chain_.replace(section_,
-                   chain_.make(e.at, latest({last_, section_}), {PathPiece::drain, Subject::section, e.section.value}));
+    chain_.replace(section_, chain_.make(e.at, latest({last_, section_}),
+                                         {PathPiece::drain, EventSubject::section, e.section.value}));
   }
 
   // The latest of what a firing needed; of several in one cycle, the one that the event names.
@@ -239,7 +239,7 @@ class PathFold {
     const RosterStage& stage = r_.stages[e.stage.stage.value];
     Engine& engine = engine_[r_.engine_of(n)];
     Ref best = chain_.hold(section_);
-    About gap{wait_of(e.cause), Subject::stage, n};
+    About gap{wait_of(e.cause), EventSubject::stage, n};
     const auto offer = [&](Ref ref, bool named) {
       if (ref == 0 || chain_.at(ref) > e.at) return;
       if (chain_.at(ref) < chain_.at(best) || (chain_.at(ref) == chain_.at(best) && !named)) return;
@@ -250,7 +250,7 @@ class PathFold {
     const bool room = e.cause == StallCause::back_pressure || e.cause == StallCause::memory;
     if (engine.start != 0) {
       const Ref freed = chain_.make(engine.free_at, engine.start,
-                                    {work_of(r_.stage_at(engine.stage).stage), Subject::stage, engine.stage});
+                                    {work_of(r_.stage_at(engine.stage).stage), EventSubject::stage, engine.stage});
       offer(freed, e.stall == 0 || e.cause == StallCause::engine);
       chain_.drop(freed);
     }
@@ -270,7 +270,7 @@ class PathFold {
       // The page was on its way: whatever else was there before, this came last.
       if (sent != 0 && (e.stall != 0 || chain_.at(best) < chain_.at(sent))) {
         chain_.replace(best, chain_.hold(sent));
-        gap = {PathPiece::crossing, Subject::channel, c};
+        gap = {PathPiece::crossing, EventSubject::channel, c};
       }
     }
     const Ref start = chain_.make(e.at, best, gap);
@@ -285,7 +285,7 @@ class PathFold {
   void firing_completed(const FiringCompleted& e) {
     const std::uint32_t n = r_.of(e.stage);
     if (open_[n].empty()) return;
-    const Ref done = chain_.make(e.at, open_[n].front(), {work_of(e.stage.stage), Subject::stage, n});
+    const Ref done = chain_.make(e.at, open_[n].front(), {work_of(e.stage.stage), EventSubject::stage, n});
     chain_.drop(open_[n].front());
     open_[n].pop_front();
     if (chain_.at(done) >= chain_.at(last_))
@@ -298,10 +298,10 @@ class PathFold {
     const std::uint32_t n = r_.of(e.buffer);
     const RosterBuffer& b = r_.buffers[e.buffer.buffer.value];
     Ref why = section_;
-    About about{PathPiece::compute, Subject::buffer, n};
+    About about{PathPiece::compute, EventSubject::buffer, n};
     if (b.producer && e.buffer.instance < r_.instances(StageId{*b.producer})) {
       const std::uint32_t by = r_.of(StageAt{StageId{*b.producer}, e.buffer.instance});
-      about = {work_of(StageId{*b.producer}), Subject::stage, by};
+      about = {work_of(StageId{*b.producer}), EventSubject::stage, by};
       if (!open_[by].empty()) why = open_[by].front();
     }
     chain_.replace(pushed_[n], chain_.make(e.at, why, about));
@@ -314,13 +314,13 @@ class PathFold {
       const StageAt by{StageId{b.stages[e.consumer]}, e.buffer.instance};
       if (by.instance >= r_.instances(by.stage)) return;
       const std::uint32_t s = r_.of(by);
-      chain_.replace(popped_[n], chain_.make(e.at, started_[s], {work_of(by.stage), Subject::stage, s}));
+      chain_.replace(popped_[n], chain_.make(e.at, started_[s], {work_of(by.stage), EventSubject::stage, s}));
       return;
     }
     const EdgeId edge{b.crossings[e.consumer - b.stages.size()]};
     if (e.buffer.instance >= r_.edges[edge.value].targets.size()) return;
     const std::uint32_t s = r_.sender(edge, e.buffer.instance);
-    chain_.replace(left_[s], chain_.make(e.at, sending_[s], {PathPiece::sending, Subject::sender, s}));
+    chain_.replace(left_[s], chain_.make(e.at, sending_[s], {PathPiece::sending, EventSubject::sender, s}));
     chain_.replace(popped_[n], chain_.hold(left_[s]));
   }
 
@@ -333,7 +333,7 @@ class PathFold {
     const BufferAt source{BufferId{r_.edges[edge.value].buffer}, from};
     const Ref page = from < r_.instances(source.buffer) ? pushed_[r_.of(source)] : 0;
     const Ref why = latest({section_, page, permission, left_[s]});
-    chain_.replace(sending_[s], chain_.make(at, why, {PathPiece::waiting_credit, Subject::sender, s}));
+    chain_.replace(sending_[s], chain_.make(at, why, {PathPiece::waiting_credit, EventSubject::sender, s}));
   }
 
   const Roster& r_;
@@ -365,7 +365,7 @@ Result<Inspected> critical_path(EventLogReader& log, std::size_t most) {
   std::array<Cycles, path_pieces> sums{};
   std::map<std::string, Cycles> units;
   Cycles total = 0;
-  for (const PathStep& s : path->steps) {
+  for (const CriticalStep& s : path->steps) {
     sums[static_cast<std::size_t>(s.piece)] += s.to - s.from;
     units[s.unit] += s.to - s.from;
     total += s.to - s.from;
@@ -382,14 +382,15 @@ Result<Inspected> critical_path(EventLogReader& log, std::size_t most) {
   for (std::size_t i = 0; i < by_unit.size() && i < most; ++i)
     unit_rows.push_back(Json().set("unit", by_unit[i].first).set("cycles", by_unit[i].second));
   j.set("by_unit", std::move(unit_rows));
-  std::vector<const PathStep*> longest;
-  for (const PathStep& s : path->steps) longest.push_back(&s);
+  std::vector<const CriticalStep*> longest;
+  for (const CriticalStep& s : path->steps) longest.push_back(&s);
   std::stable_sort(longest.begin(), longest.end(),
-                   [](const PathStep* a, const PathStep* b) { return a->to - a->from > b->to - b->from; });
+                   [](const CriticalStep* a, const CriticalStep* b) { return a->to - a->from > b->to - b->from; });
   if (longest.size() > most) longest.resize(most);
-  std::sort(longest.begin(), longest.end(), [](const PathStep* a, const PathStep* b) { return a->from < b->from; });
+  std::sort(longest.begin(), longest.end(),
+            [](const CriticalStep* a, const CriticalStep* b) { return a->from < b->from; });
   JsonArray rows;
-  for (const PathStep* s : longest)
+  for (const CriticalStep* s : longest)
     rows.push_back(Json()
                        .set("from", s->from)
                        .set("to", s->to)

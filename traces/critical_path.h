@@ -43,16 +43,16 @@ enum class PathPiece : std::uint8_t {
 inline constexpr std::size_t path_pieces = 17;
 std::string_view name_of(PathPiece piece);
 
-struct PathStep {
+struct CriticalStep {
   Cycle from = 0, to = 0;
   PathPiece piece{};
   std::string unit;
 };
 
 struct CriticalPath {
-  Cycle cycles = 0;             // the run's total
-  std::vector<PathStep> steps;  // in time; the first begins at 0, each where the one before ends
-  std::string last;             // the event that it ends at
+  Cycle cycles = 0;                 // the run's total
+  std::vector<CriticalStep> steps;  // in time; the first begins at 0, each where the one before ends
+  std::string last;                 // the event that it ends at
   Diagnostics notes;
 };
 

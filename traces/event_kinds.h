@@ -36,45 +36,45 @@ std::string_view group_of(EventKind kind);
 
 // Whom an event is about, as a dense number among its like: a section, stage instance, buffer instance, channel,
 // sender, member of a barrier, link or memory channel.
-enum class Subject : std::uint8_t { section, stage, buffer, channel, sender, member, link, memory };
+enum class EventSubject : std::uint8_t { section, stage, buffer, channel, sender, member, link, memory };
 
 template <class E>
-constexpr Subject subject_of() {
+constexpr EventSubject subject_of() {
   if constexpr (std::is_same_v<E, SectionStarted> || std::is_same_v<E, SectionEnded>)
-    return Subject::section;
+    return EventSubject::section;
   else if constexpr (std::is_same_v<E, LinkUsed>)
-    return Subject::link;
+    return EventSubject::link;
   else if constexpr (std::is_same_v<E, MemoryUsed>)
-    return Subject::memory;
+    return EventSubject::memory;
   else if constexpr (std::is_same_v<E, ReadyConsumed>)
-    return Subject::sender;
+    return EventSubject::sender;
   else if constexpr (std::is_same_v<E, BarrierArrived> || std::is_same_v<E, BarrierLeft>)
-    return Subject::member;
+    return EventSubject::member;
   else if constexpr (requires(E e) { e.stage; })
-    return Subject::stage;
+    return EventSubject::stage;
   else if constexpr (requires(E e) { e.buffer; })
-    return Subject::buffer;
+    return EventSubject::buffer;
   else
-    return Subject::channel;
+    return EventSubject::channel;
 }
 
-inline std::uint32_t subjects(const Roster& r, Subject s) {
+inline std::uint32_t subjects(const Roster& r, EventSubject s) {
   switch (s) {
-    case Subject::section:
+    case EventSubject::section:
       return static_cast<std::uint32_t>(r.sections.size());
-    case Subject::stage:
+    case EventSubject::stage:
       return r.stage_instances();
-    case Subject::buffer:
+    case EventSubject::buffer:
       return r.buffer_instances();
-    case Subject::channel:
+    case EventSubject::channel:
       return r.channels();
-    case Subject::sender:
+    case EventSubject::sender:
       return r.senders();
-    case Subject::member:
+    case EventSubject::member:
       return r.members();
-    case Subject::link:
+    case EventSubject::link:
       return static_cast<std::uint32_t>(r.links.size());
-    case Subject::memory:
+    case EventSubject::memory:
       return r.memories();
   }
   return 0;
@@ -82,37 +82,37 @@ inline std::uint32_t subjects(const Roster& r, Subject s) {
 
 template <class E>
 std::uint32_t subject(const E& e, const Roster& r) {
-  constexpr Subject s = subject_of<E>();
-  if constexpr (s == Subject::section) return e.section.value;
-  if constexpr (s == Subject::stage) return r.of(e.stage);
-  if constexpr (s == Subject::buffer) return r.of(e.buffer);
-  if constexpr (s == Subject::channel) return r.of(e.channel);
-  if constexpr (s == Subject::sender) return r.sender(e.edge, e.from);
-  if constexpr (s == Subject::member) return r.member(e.edge, e.from, e.member);
-  if constexpr (s == Subject::link) return e.link.value;
-  if constexpr (s == Subject::memory) return r.memory(e.chip, e.space, e.channel);
+  constexpr EventSubject s = subject_of<E>();
+  if constexpr (s == EventSubject::section) return e.section.value;
+  if constexpr (s == EventSubject::stage) return r.of(e.stage);
+  if constexpr (s == EventSubject::buffer) return r.of(e.buffer);
+  if constexpr (s == EventSubject::channel) return r.of(e.channel);
+  if constexpr (s == EventSubject::sender) return r.sender(e.edge, e.from);
+  if constexpr (s == EventSubject::member) return r.member(e.edge, e.from, e.member);
+  if constexpr (s == EventSubject::link) return e.link.value;
+  if constexpr (s == EventSubject::memory) return r.memory(e.chip, e.space, e.channel);
 }
 
 template <class E>
 void set_subject(E& e, std::uint32_t n, const Roster& r) {
-  constexpr Subject s = subject_of<E>();
-  if constexpr (s == Subject::section) e.section = SectionId{n};
-  if constexpr (s == Subject::stage) e.stage = r.stage_at(n);
-  if constexpr (s == Subject::buffer) e.buffer = r.buffer_at(n);
-  if constexpr (s == Subject::channel) e.channel = r.channel_at(n);
-  if constexpr (s == Subject::sender) {
+  constexpr EventSubject s = subject_of<E>();
+  if constexpr (s == EventSubject::section) e.section = SectionId{n};
+  if constexpr (s == EventSubject::stage) e.stage = r.stage_at(n);
+  if constexpr (s == EventSubject::buffer) e.buffer = r.buffer_at(n);
+  if constexpr (s == EventSubject::channel) e.channel = r.channel_at(n);
+  if constexpr (s == EventSubject::sender) {
     const auto at = r.sender_at(n);
     e.edge = at.edge;
     e.from = at.from;
   }
-  if constexpr (s == Subject::member) {
+  if constexpr (s == EventSubject::member) {
     const auto at = r.member_at(n);
     e.edge = at.edge;
     e.from = at.from;
     e.member = at.member;
   }
-  if constexpr (s == Subject::link) e.link = LinkId{n};
-  if constexpr (s == Subject::memory) {
+  if constexpr (s == EventSubject::link) e.link = LinkId{n};
+  if constexpr (s == EventSubject::memory) {
     const auto at = r.memory_at(n);
     e.chip = ChipId{at.chip};
     e.space = at.space;

@@ -67,7 +67,7 @@ class EventLogWriter final : public TraceWriter {
   std::vector<Entry> index_;
   std::array<std::uint64_t, event_kinds> counts_{};
   std::uint64_t events_ = 0;
-  Dropped dropped_;
+  LeftOut dropped_;
   TraceScope scope_;
 };
 
@@ -75,7 +75,7 @@ class EventLogWriter final : public TraceWriter {
 struct LogEnd {
   std::optional<TraceEnd> end;                      // absent: the log was cut
   std::array<std::uint64_t, event_kinds> counts{};  // as the log says it has them
-  Dropped dropped;
+  LeftOut dropped;
   std::uint64_t events = 0;  // handed on
   Cycle last = 0;            // of them
   Diagnostics notes;         // RDU8014 where it was cut

@@ -21,7 +21,7 @@ Diagnostics absent(const std::string& name, const std::string& what, const std::
   return d;
 }
 
-Json dropped_json(const Dropped& d) {
+Json dropped_json(const LeftOut& d) {
   return Json().set("filter", d.filter).set("window", d.window).set("limit", d.limit);
 }
 
@@ -98,7 +98,7 @@ Result<Inspected> inspect_counts(EventLogReader& log, std::size_t most) {
   const Roster& r = log.roster();
   std::array<std::uint64_t, event_kinds> counts{};
   std::array<std::vector<std::uint64_t>, 8> units;
-  for (std::size_t s = 0; s < units.size(); ++s) units[s].resize(subjects(r, static_cast<Subject>(s)));
+  for (std::size_t s = 0; s < units.size(); ++s) units[s].resize(subjects(r, static_cast<EventSubject>(s)));
   Each each([&](const auto& e) {
     using E = std::remove_cvref_t<decltype(e)>;
     ++counts[static_cast<std::size_t>(kind_of_event<E>)];
@@ -132,7 +132,7 @@ Result<Inspected> inspect_counts(EventLogReader& log, std::size_t most) {
   std::string room;
   for (std::size_t i = 0; i < shown; ++i)
     busiest.push_back(Json()
-                          .set("unit", text_of(static_cast<Subject>(list[i].subject), list[i].number, r, room))
+                          .set("unit", text_of(static_cast<EventSubject>(list[i].subject), list[i].number, r, room))
                           .set("events", list[i].events));
   j.set("units", std::move(busiest));
   return Inspected{std::move(j), end->notes};
@@ -202,8 +202,8 @@ Result<LogEnd> inspect_timeline(EventLogReader& log, const std::string& name, co
   std::array<std::vector<bool>, 8> chosen;
   bool any = false;
   std::vector<std::string_view> names;
-  for (std::size_t s = 0; s < chosen.size(); ++s) chosen[s].resize(subjects(r, static_cast<Subject>(s)));
-  const auto choose = [&](Subject s, std::uint32_t n, bool is) {
+  for (std::size_t s = 0; s < chosen.size(); ++s) chosen[s].resize(subjects(r, static_cast<EventSubject>(s)));
+  const auto choose = [&](EventSubject s, std::uint32_t n, bool is) {
     if (!is) return;
     chosen[static_cast<std::size_t>(s)][n] = true;
     any = true;
@@ -211,22 +211,23 @@ Result<LogEnd> inspect_timeline(EventLogReader& log, const std::string& name, co
   for (std::uint32_t n = 0; n < r.stage_instances(); ++n) {
     const StageAt at = r.stage_at(n);
     const bool named = r.stages[at.stage.value].name == plain && (!numbered || at.instance == instance);
-    choose(Subject::stage, n, named || r.place(at) == name || to_string(r.site(at)) == name);
+    choose(EventSubject::stage, n, named || r.place(at) == name || to_string(r.site(at)) == name);
   }
   for (std::uint32_t n = 0; n < r.buffer_instances(); ++n) {
     const BufferAt at = r.buffer_at(n);
     const bool named = r.buffers[at.buffer.value].name == plain && (!numbered || at.instance == instance);
-    choose(Subject::buffer, n, named || r.place(at) == name || to_string(r.site(at)) == name);
+    choose(EventSubject::buffer, n, named || r.place(at) == name || to_string(r.site(at)) == name);
   }
   for (std::uint32_t s = 0; s < r.senders(); ++s) {
     const auto at = r.sender_at(s);
     if (fmt::format("edge{}", at.edge.value) != plain || (numbered && at.from != instance)) continue;
-    choose(Subject::sender, s, true);
-    for (std::uint32_t c = 0; c < r.channels_of(s); ++c) choose(Subject::channel, r.first_channel(s) + c, true);
-    for (std::uint32_t m = 0; m <= r.channels_of(s); ++m) choose(Subject::member, r.member(at.edge, at.from, m), true);
+    choose(EventSubject::sender, s, true);
+    for (std::uint32_t c = 0; c < r.channels_of(s); ++c) choose(EventSubject::channel, r.first_channel(s) + c, true);
+    for (std::uint32_t m = 0; m <= r.channels_of(s); ++m)
+      choose(EventSubject::member, r.member(at.edge, at.from, m), true);
   }
   for (std::uint32_t l = 0; l < r.links.size(); ++l)
-    choose(Subject::link, l, fmt::format("link{}", l) == name || r.link_name(LinkId{l}) == name);
+    choose(EventSubject::link, l, fmt::format("link{}", l) == name || r.link_name(LinkId{l}) == name);
   if (!any) {
     for (const RosterStage& s : r.stages) names.push_back(s.name);
     for (const RosterBuffer& b : r.buffers) names.push_back(b.name);
@@ -282,7 +283,7 @@ Result<std::string> inspect_occupancy(EventLogReader& log, const std::string& na
   std::vector<std::pair<Cycle, std::uint64_t>> steps = {{0, b.initial}};
   Each each([&](const auto& e) {
     static_cast<EventSink&>(state).on(e);
-    if (subject_of<std::remove_cvref_t<decltype(e)>>() != Subject::buffer || subject(e, r) != n) return;
+    if (subject_of<std::remove_cvref_t<decltype(e)>>() != EventSubject::buffer || subject(e, r) != n) return;
     const std::uint64_t held = state.buffer(n).held();
     if (steps.back().first == e.at) {
       steps.back().second = held;

@@ -6,35 +6,35 @@
 
 namespace rdusim {
 
-std::string_view text_of(Subject s, std::uint32_t n, const Roster& r, std::string& room) {
+std::string_view text_of(EventSubject s, std::uint32_t n, const Roster& r, std::string& room) {
   switch (s) {
-    case Subject::section:
+    case EventSubject::section:
       room = n < r.sections.size() ? "section " + r.sections[n] : "before any section";
       break;
-    case Subject::stage:
+    case EventSubject::stage:
       room = fmt::format("{} {}", r.place(r.stage_at(n)), r.stages[r.stage_at(n).stage.value].name);
       break;
-    case Subject::buffer:
+    case EventSubject::buffer:
       room = fmt::format("{} {}", r.place(r.buffer_at(n)), r.buffers[r.buffer_at(n).buffer.value].name);
       break;
-    case Subject::channel:
+    case EventSubject::channel:
       room = r.describe(r.channel_at(n));
       break;
-    case Subject::sender: {
+    case EventSubject::sender: {
       const auto at = r.sender_at(n);
       room = fmt::format("edge {} from {}", at.edge.value,
                          r.describe(StageAt{StageId{r.edges[at.edge.value].from}, at.from}));
       break;
     }
-    case Subject::member: {
+    case EventSubject::member: {
       const auto at = r.member_at(n);
       room = fmt::format("edge {} from instance {}, member {}", at.edge.value, at.from, at.member);
       break;
     }
-    case Subject::link:
+    case EventSubject::link:
       room = r.link_name(LinkId{n});
       break;
-    case Subject::memory: {
+    case EventSubject::memory: {
       const auto at = r.memory_at(n);
       static constexpr const char* spaces[] = {"sram", "hbm", "ddr"};
       room = fmt::format("chip{}.{} channel {}", at.chip, spaces[at.space], at.channel);

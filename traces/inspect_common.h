@@ -28,7 +28,7 @@ class Each final : public EventSink {
 };
 
 // "chip3.site(4,7).pcu down", "link5 chip0->chip1", ... in `room`, which it is valid as long as.
-std::string_view text_of(Subject s, std::uint32_t n, const Roster& roster, std::string& room);
+std::string_view text_of(EventSubject s, std::uint32_t n, const Roster& roster, std::string& room);
 // "'x' rows [0, 32) x columns [64, 96) chunk 1 of 16"
 std::string tag_text(const PageTag& t, const Roster& roster);
 // A number and nothing else.

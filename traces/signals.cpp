@@ -56,7 +56,7 @@ void Signals::add_stages() {
   stage_.resize(roster_.stage_instances());
   if (!scope_.selection.keeps(EventKind::FiringStarted)) return;
   for (std::uint32_t n = 0; n < stage_.size(); ++n) {
-    if (!scope_.selection.keeps(Subject::stage, n)) continue;
+    if (!scope_.selection.keeps(EventSubject::stage, n)) continue;
     const StageAt at = roster_.stage_at(n);
     const Site& site = roster_.site(at);
     const std::vector<std::string> scope = {chip_scope(site.chip.value), site_scope(site), plain_name(roster_.unit(at)),
@@ -78,7 +78,7 @@ void Signals::add_buffers() {
     if (const auto landing = roster_.landing(at)) behind_semaphore[roster_.of(*landing)] = true;
   }
   for (std::uint32_t n = 0; n < buffer_.size(); ++n) {
-    if (!scope_.selection.keeps(Subject::buffer, n)) continue;
+    if (!scope_.selection.keeps(EventSubject::buffer, n)) continue;
     const BufferAt at = roster_.buffer_at(n);
     const RosterBuffer& b = roster_.buffers[at.buffer.value];
     const Site& site = roster_.site(at);
@@ -106,7 +106,7 @@ void Signals::add_crossings() {
     const Site& site = roster_.site(from);
     const std::vector<std::string> base = {chip_scope(site.chip.value), site_scope(site), "crossing",
                                            fmt::format("edge{}", sender.edge.value)};
-    if (scope_.selection.keeps(Subject::sender, s)) {
+    if (scope_.selection.keeps(EventSubject::sender, s)) {
       if (e.handshake == Handshake::semaphore && kept(EventKind::ReadyRaised))
         sender_[s] = add(base, "ready_semaphore", 32, state_.sender(s).ready);
       if (e.handshake == Handshake::barrier && kept(EventKind::BarrierArrived))
@@ -114,7 +114,7 @@ void Signals::add_crossings() {
     }
     for (std::uint32_t i = 0; i < roster_.channels_of(s); ++i) {
       const std::uint32_t n = roster_.first_channel(s) + i;
-      if (!scope_.selection.keeps(Subject::channel, n)) continue;
+      if (!scope_.selection.keeps(EventSubject::channel, n)) continue;
       if (!kept(EventKind::PageSent) || !kept(EventKind::CreditTaken)) continue;
       const StageAt to = roster_.to_of(roster_.channel_at(n));
       std::vector<std::string> scope = base;
@@ -132,7 +132,7 @@ void Signals::add_resources() {
   const auto kept = [&](EventKind kind) { return scope_.selection.keeps(kind); };
   if (kept(EventKind::LinkUsed)) {
     for (std::uint32_t n = 0; n < link_.size(); ++n) {
-      if (!roster_.links[n].used || !scope_.selection.keeps(Subject::link, n)) continue;
+      if (!roster_.links[n].used || !scope_.selection.keeps(EventSubject::link, n)) continue;
       link_[n] =
           add({chip_scope(roster_.links[n].from), "links", fmt::format("link{}_to_chip{}", n, roster_.links[n].to)},
               "busy", 1, 0);
@@ -145,7 +145,7 @@ void Signals::add_resources() {
   for (std::uint32_t n = 0; n < memory_.size(); ++n) {
     const auto at = roster_.memory_at(n);
     if (!used[at.chip] || at.channel >= roster_.memory_channels[at.space]) continue;
-    if (!scope_.selection.keeps(Subject::memory, n)) continue;
+    if (!scope_.selection.keeps(EventSubject::memory, n)) continue;
     memory_[n] = add({chip_scope(at.chip), spaces[at.space], fmt::format("channel{}", at.channel)}, "busy", 1, 0);
   }
 }
@@ -250,9 +250,9 @@ void Signals::show(const MemoryUsed& e) {
 
 template <class E>
 void Signals::show(const E& e) {
-  if constexpr (subject_of<E>() == Subject::buffer) {
+  if constexpr (subject_of<E>() == EventSubject::buffer) {
     show_buffer(roster_.of(e.buffer));
-  } else if constexpr (subject_of<E>() == Subject::channel) {
+  } else if constexpr (subject_of<E>() == EventSubject::channel) {
     const std::uint32_t n = roster_.of(e.channel);
     if (channel_[n]) {
       set(*channel_[n], state_.channel(n).credits);
@@ -266,7 +266,7 @@ void Signals::show(const E& e) {
       const auto landing = roster_.landing(e.channel);
       if (landing && valid_[roster_.of(*landing)]) set(*valid_[roster_.of(*landing)], e.value);
     }
-  } else if constexpr (subject_of<E>() == Subject::sender || subject_of<E>() == Subject::member) {
+  } else if constexpr (subject_of<E>() == EventSubject::sender || subject_of<E>() == EventSubject::member) {
     const std::uint32_t s = roster_.sender(e.edge, e.from);
     if (sender_[s]) {
       const bool barrier = roster_.edges[e.edge.value].handshake == Handshake::barrier;

@@ -49,7 +49,7 @@ class Signals final : public EventSink {
   // The changes that were still to come, up to and with `at`.
   void finish(Cycle at);
   std::uint64_t events() const { return events_; }
-  const Dropped& dropped() const { return dropped_; }
+  const LeftOut& dropped() const { return dropped_; }
 
 #define RDU_DECLARE(Event) void on(const Event& e) override;
   RDU_EVENTS(RDU_DECLARE)
@@ -99,7 +99,7 @@ class Signals final : public EventSink {
   Cycle now_ = 0;
   bool declared_ = false;
   std::uint64_t events_ = 0;
-  Dropped dropped_;
+  LeftOut dropped_;
 };
 
 // What a viewer takes for a name: letters, digits and underscores.

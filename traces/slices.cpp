@@ -47,14 +47,14 @@ Slices::Slices(const Roster& roster, const TraceScope& scope, SliceSink& sink)
   for (const RosterStage& s : roster.stages) names_.push_back(s.name);
   for (std::uint32_t e = 0; e < roster.edges.size(); ++e) names_.push_back(fmt::format("send edge{}", e));
   for (std::uint32_t n = 0; n < stages_.size(); ++n) {
-    if (!selection.keeps(Subject::stage, n) || !selection.keeps(EventKind::FiringStarted)) continue;
+    if (!selection.keeps(EventSubject::stage, n) || !selection.keeps(EventKind::FiringStarted)) continue;
     const StageAt at = roster.stage_at(n);
     stages_[n].track =
         track(tracks_, roster.site(at).chip.value,
               fmt::format("{}.{} {}", on_chip(roster.site(at)), roster.unit(at), roster.stages[at.stage.value].name));
   }
   for (std::uint32_t n = 0; n < senders_.size(); ++n) {
-    if (!selection.keeps(Subject::sender, n) || !selection.keeps(EventKind::PageSent)) continue;
+    if (!selection.keeps(EventSubject::sender, n) || !selection.keeps(EventKind::PageSent)) continue;
     const auto at = roster.sender_at(n);
     const Site& site = roster.site(StageAt{StageId{roster.edges[at.edge.value].from}, at.from});
     senders_[n].track =
@@ -63,7 +63,7 @@ Slices::Slices(const Roster& roster, const TraceScope& scope, SliceSink& sink)
   for (std::uint32_t n = 0; n < held_.size(); ++n) {
     const BufferAt at = roster.buffer_at(n);
     const RosterBuffer& b = roster.buffers[at.buffer.value];
-    if (!selection.keeps(Subject::buffer, n) || !selection.keeps(EventKind::PagePushed)) continue;
+    if (!selection.keeps(EventSubject::buffer, n) || !selection.keeps(EventKind::PagePushed)) continue;
     held_[n] =
         track(counters_, roster.site(at).chip.value, fmt::format("{}.pmu {} pages", on_chip(roster.site(at)), b.name));
   }
@@ -71,7 +71,7 @@ Slices::Slices(const Roster& roster, const TraceScope& scope, SliceSink& sink)
     const ChannelAt& c = roster.channel_at(n);
     if (const auto landing = roster.landing(c)) lands_[roster.of(*landing)] = true;
     if (roster.edges[c.edge.value].handshake != Handshake::token) continue;
-    if (!selection.keeps(Subject::channel, n) || !selection.keeps(EventKind::CreditTaken)) continue;
+    if (!selection.keeps(EventSubject::channel, n) || !selection.keeps(EventKind::CreditTaken)) continue;
     const Site& from = roster.site(roster.from_of(c));
     credits_[n] = track(counters_, from.chip.value,
                         fmt::format("{}.crossing edge{} credits to {}", on_chip(from), c.edge.value,

@@ -59,7 +59,7 @@ class Slices final : public EventSink {
   // Slices that were not over.
   void finish();
   std::uint64_t events() const { return events_; }
-  const Dropped& dropped() const { return dropped_; }
+  const LeftOut& dropped() const { return dropped_; }
 
 #define RDU_DECLARE(Event) void on(const Event& e) override;
   RDU_EVENTS(RDU_DECLARE)
@@ -103,7 +103,7 @@ class Slices final : public EventSink {
   std::vector<Number> held_, credits_;
   std::vector<std::uint64_t> counted_;
   std::uint64_t events_ = 0;
-  Dropped dropped_;
+  LeftOut dropped_;
 };
 
 // "input_starvation", ...

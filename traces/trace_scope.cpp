@@ -131,18 +131,18 @@ Result<TraceSelection> TraceSelection::parse(const std::vector<std::string>& fil
     named[i] = a.stages.empty() || std::any_of(a.stages.begin(), a.stages.end(),
                                                [&](const std::string& p) { return matches(p, r.stages[i].name); });
   const bool whole_chips = a.sites.empty() && a.stages.empty();
-  const auto list = [&](Subject subject) -> std::vector<bool>& {
+  const auto list = [&](EventSubject subject) -> std::vector<bool>& {
     auto& l = s.units_[static_cast<std::size_t>(subject)];
     l.resize(subjects(r, subject));
     return l;
   };
 
-  auto& stages = list(Subject::stage);
+  auto& stages = list(EventSubject::stage);
   for (std::uint32_t n = 0; n < stages.size(); ++n) {
     const StageAt at = r.stage_at(n);
     stages[n] = named[at.stage.value] && place(r.site(at));
   }
-  auto& buffers = list(Subject::buffer);
+  auto& buffers = list(EventSubject::buffer);
   for (std::uint32_t n = 0; n < buffers.size(); ++n) {
     const BufferAt at = r.buffer_at(n);
     const RosterBuffer& b = r.buffers[at.buffer.value];
@@ -151,9 +151,9 @@ Result<TraceSelection> TraceSelection::parse(const std::vector<std::string>& fil
         std::any_of(b.stages.begin(), b.stages.end(), [&](std::uint32_t stage) { return named[stage]; });
     buffers[n] = (a.stages.empty() || touched) && place(r.site(at));
   }
-  auto& channels = list(Subject::channel);
-  auto& senders = list(Subject::sender);
-  auto& members = list(Subject::member);
+  auto& channels = list(EventSubject::channel);
+  auto& senders = list(EventSubject::sender);
+  auto& members = list(EventSubject::member);
   for (std::uint32_t sender = 0; sender < r.senders(); ++sender) {
     const auto at = r.sender_at(sender);
     const bool from = stages[r.of(StageAt{StageId{r.edges[at.edge.value].from}, at.from})];
@@ -166,10 +166,10 @@ Result<TraceSelection> TraceSelection::parse(const std::vector<std::string>& fil
     senders[sender] = any;
     for (std::uint32_t m = 0; m <= r.channels_of(sender); ++m) members[r.member(at.edge, at.from, m)] = any;
   }
-  auto& links = list(Subject::link);
+  auto& links = list(EventSubject::link);
   for (std::uint32_t n = 0; n < links.size(); ++n)
     links[n] = whole_chips && (chip(r.links[n].from) || chip(r.links[n].to));
-  auto& memories = list(Subject::memory);
+  auto& memories = list(EventSubject::memory);
   for (std::uint32_t n = 0; n < memories.size(); ++n) memories[n] = whole_chips && chip(r.memory_at(n).chip);
   return s;
 }

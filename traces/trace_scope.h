@@ -31,15 +31,15 @@ class TraceSelection {
 
   bool everything() const { return everything_; }
   bool keeps(EventKind kind) const { return everything_ || kinds_[static_cast<std::size_t>(kind)]; }
-  bool keeps(Subject s, std::uint32_t n) const {
+  bool keeps(EventSubject s, std::uint32_t n) const {
     const auto& list = units_[static_cast<std::size_t>(s)];
-    return everything_ || s == Subject::section || list[n];
+    return everything_ || s == EventSubject::section || list[n];
   }
 
  private:
   bool everything_ = true;
   std::array<bool, event_kinds> kinds_{};
-  std::array<std::vector<bool>, 8> units_;  // by Subject, by number
+  std::array<std::vector<bool>, 8> units_;  // by EventSubject, by number
 };
 
 struct TraceScope {
@@ -53,7 +53,7 @@ enum class Wanted : std::uint8_t { yes, filtered, outside };
 
 template <class E>
 Wanted wanted(const E& e, const TraceScope& scope, const Roster& roster) {
-  if constexpr (subject_of<E>() == Subject::section) return Wanted::yes;
+  if constexpr (subject_of<E>() == EventSubject::section) return Wanted::yes;
   if (!scope.selection.everything() &&
       !(scope.selection.keeps(kind_of_event<E>) && scope.selection.keeps(subject_of<E>(), subject(e, roster))))
     return Wanted::filtered;

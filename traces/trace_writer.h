@@ -12,12 +12,12 @@
 namespace rdusim {
 
 // Events that a trace does not hold, and why.
-struct Dropped {
+struct LeftOut {
   std::uint64_t filter = 0;  // left out by --trace-filter
   std::uint64_t window = 0;  // outside --trace-from and --trace-to
   std::uint64_t limit = 0;   // after --trace-limit was reached
   std::uint64_t total() const { return filter + window + limit; }
-  friend bool operator==(const Dropped&, const Dropped&) = default;
+  friend bool operator==(const LeftOut&, const LeftOut&) = default;
 };
 
 // How a run ended.
@@ -31,7 +31,7 @@ struct TraceEnd {
 struct TraceSize {
   std::uint64_t bytes = 0;
   std::uint64_t events = 0;
-  Dropped dropped;
+  LeftOut dropped;
 };
 
 class TraceWriter : public EventSink {

@@ -82,7 +82,7 @@ TEST_CASE("the critical path goes from cycle 0 to the last store without a gap")
   CHECK(path->last.find("store") != std::string::npos);
   CHECK(path->steps.front().piece == PathPiece::launch);
   Cycles crossing = 0;
-  for (const PathStep& s : path->steps)
+  for (const CriticalStep& s : path->steps)
     if (s.piece == PathPiece::crossing) crossing += s.to - s.from;
   // A link is a microsecond; a partial sum crosses one, and its result another.
   CHECK(crossing > 2000);
@@ -116,7 +116,7 @@ TEST_CASE("shortening a piece on the critical path shortens the run") {
   REQUIRE(path.ok());
   // Links that the path's crossings pass, each with its latency.
   Cycles links = 0;
-  for (const PathStep& s : path->steps) {
+  for (const CriticalStep& s : path->steps) {
     if (s.piece != PathPiece::crossing && s.piece != PathPiece::signal) continue;
     REQUIRE(s.unit.starts_with("edge "));
     std::size_t hops = 0;
