@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compiler/support/units.h"
+#include "compiler/support/utf8.h"
 #include "sim/compare/chip_names.h"
 #include "sim/compare/compare.h"
 
@@ -163,6 +164,29 @@ std::string heading(const ReportComparison& c) {
   return text;
 }
 
+// "option target null -> \"slow.toml\"", a line an option.
+std::vector<std::string> options_that_differ(const ReportComparison& c) {
+  std::vector<std::string> out;
+  const auto old = parse_json(c.old.options, c.old.path, Code::RDU8001);
+  const auto now = parse_json(c.now.options, c.now.path, Code::RDU8001);
+  if (!old || !now || old->as_object() == nullptr || now->as_object() == nullptr) return out;
+  const auto value = [](const Json& options, const std::string& name) {
+    const Json* v = options.find(name);
+    return v == nullptr ? std::string("-") : to_text(*v, true);
+  };
+  const auto add = [&](const std::string& name) {
+    const std::string a = value(*old, name);
+    const std::string b = value(*now, name);
+    if (a != b && is_plain(name) && is_plain(a) && is_plain(b))
+      out.push_back(fmt::format("option {} {} -> {}", name, a, b));
+  };
+  for (const auto& [name, v] : *old->as_object()) add(name);
+  for (const auto& [name, v] : *now->as_object()) {
+    if (old->find(name) == nullptr) add(name);
+  }
+  return out;
+}
+
 // What else is not the same, beside figures.
 std::vector<std::string> circumstances(const ReportComparison& c) {
   std::vector<std::string> out;
@@ -173,7 +197,7 @@ std::vector<std::string> circumstances(const ReportComparison& c) {
   differs("rdusim", c.old.version, c.now.version);
   differs("program", c.old.program_sha256, c.now.program_sha256);
   differs("target file", c.old.target_sha256, c.now.target_sha256);
-  if (c.old.options != c.now.options) out.push_back(fmt::format("options {} -> {}", c.old.options, c.now.options));
+  for (std::string& option : options_that_differ(c)) out.push_back(std::move(option));
   return out;
 }
 

@@ -72,6 +72,7 @@ class Reader {
                       {"write_bytes", "bytes", Better::lower},
                       {"peak_bytes", "bytes", Better::lower}});
     host();
+    page_rate();
     if (const Json* decisions = object(root_, "decisions")) flatten(*decisions, "", 0);
     unique();
     if (problems_.has_errors()) return problems_;
@@ -164,6 +165,23 @@ class Reader {
       const Json* v = host->find(c.key);
       if (v != nullptr && !v->is_null()) number(std::string("host.") + c.key, *v, c.unit, c.better, Exactness::timed);
     }
+  }
+
+  // Pages handed on a second of the machine's time: the speed that scripts/bench watches.
+  void page_rate() {
+    const Json* host = root_.find("host");
+    const Json* seconds = host == nullptr ? nullptr : host->find("machine_s");
+    const Json* buffers = root_.find("buffers");
+    const auto time = seconds == nullptr ? std::nullopt : seconds->as_number();
+    if (!time || !(*time > 0) || buffers == nullptr || buffers->as_array() == nullptr) return;
+    double pages = 0;
+    for (const Json& row : *buffers->as_array()) {
+      const Json* pushed = row.find("pushed");
+      if (pushed != nullptr) pages += pushed->as_number().value_or(0);
+    }
+    const double rate = pages / *time;
+    if (rate > 0 && std::isfinite(rate))
+      file_.metrics.push_back({"host.page_handoffs_per_s", "1/s", Exactness::timed, Better::higher, rate});
   }
 
   void rows(const char* list, const std::vector<Column>& columns) {

@@ -52,6 +52,19 @@ TEST_CASE("a change is named down to the stage and its cause, with the decision 
   CHECK(text.find("1 regression\n") != std::string::npos);
 }
 
+TEST_CASE("an option that was given otherwise is named, and no other") {
+  auto old = ReportText{}.read();
+  auto now = old;
+  old.options = R"({"check":"exact","target":null,"gone":1})";
+  now.options = R"({"check":"exact","target":"slow.toml","new":[2]})";
+  const std::string text = comparison_text(one(compare_reports(old, now, {})), false, false);
+  INFO(text);
+  CHECK(text.find("option target null -> \"slow.toml\"") != std::string::npos);
+  CHECK(text.find("option gone 1 -> -") != std::string::npos);
+  CHECK(text.find("option new - -> [2]") != std::string::npos);
+  CHECK(text.find("option check") == std::string::npos);
+}
+
 TEST_CASE("a verdict that was pass and is no more is a regression whatever the thresholds") {
   ReportText now;
   now.verdict = "starvation";

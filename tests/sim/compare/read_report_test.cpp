@@ -33,6 +33,19 @@ TEST_CASE("a report reads back as who ran what, its figures and its decisions") 
   CHECK(f.decisions[1] == std::pair<std::string, std::string>{"collectives.reduce.algorithm", "ring"});
 }
 
+TEST_CASE("pages handed on a second are worked out of buffers and the machine's time") {
+  ReportText r;
+  CHECK(metric(r.read().metrics, "host.page_handoffs_per_s") == nullptr);  // no machine_s
+  r.peak = "2, \"pushed\": 300";
+  r.wall = "0.5, \"machine_s\": 0.25";
+  const auto metrics = r.read().metrics;
+  const Metric* rate = metric(metrics, "host.page_handoffs_per_s");
+  REQUIRE(rate != nullptr);
+  CHECK(to_double(rate->value) == 1200);
+  CHECK(rate->better == Better::higher);
+  CHECK(rate->exactness == Exactness::timed);
+}
+
 TEST_CASE("a whole number beyond what a double holds stays exact") {
   ReportText r;
   r.cycles = "9007199254740993";
