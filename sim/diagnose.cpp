@@ -226,6 +226,13 @@ void add_wait_notes(Diagnostic& d, const std::vector<std::size_t>& chain, const 
       const BufferCounts& c = o.handshakes.counts(o.instances.of(*w.buffer));
       text += fmt::format(" in '{}' (reserved {}, pushed {}, popped {}, depth {})", p.buffer(w.buffer->buffer).name,
                           c.reserved, c.pushed, c.popped, p.buffer(w.buffer->buffer).depth_pages);
+      if (c.last_pushed != 0) text += fmt::format(", last pushed in cycle {}", c.last_pushed);
+      if (c.last_popped != 0) text += fmt::format(", last popped in cycle {}", c.last_popped);
+    }
+    if (w.stage) {
+      const StageStatistics& s = o.statistics.stage(o.instances.of(*w.stage));
+      if (s.firings != 0)
+        text += fmt::format(", its firing {} ended in cycle {}", s.firings - 1, std::max(s.last, s.engine_free));
     }
     text += fmt::format(", firing {}, since cycle {}; it has {} of {}", w.firing, w.since, w.have, w.want);
     // Everyone who waits for the same thing in the same stage, folded.
@@ -289,6 +296,18 @@ std::optional<std::string> lost_signal(const Receiver& r, std::uint32_t channel,
   return std::nullopt;
 }
 
+std::optional<std::string> lost_at_barrier(std::uint32_t channel, const Observed& o) {
+  const ChannelAt& at = o.instances.channel_at(channel);
+  const auto& sender = o.barriers.counts(at.edge, at.from, 0);
+  const auto& member = o.barriers.counts(at.edge, at.from, 1 + channel - o.instances.first_channel(at.edge, at.from));
+  if (sender.left > member.left)
+    return fmt::format("the sender left {} generations of the barrier and this member {}", sender.left, member.left);
+  for (std::uint32_t m = 0; m < o.barriers.members(at.edge, at.from); ++m) {
+    if (o.barriers.counts(at.edge, at.from, m).arrived <= sender.left) return std::nullopt;
+  }
+  return fmt::format("every member arrived for generation {} of the barrier, and it was not left", sender.left);
+}
+
 std::optional<Loss> lost_crossing(const Observed& o) {
   for (const Receiver& r : o.instances.receivers()) {
     const Handshake h = o.instances.program().edge(r.edge).handshake;
@@ -306,6 +325,8 @@ std::optional<Loss> lost_crossing(const Observed& o) {
         what = lost_credit(r, c, o);
       } else if (h == Handshake::semaphore) {
         what = lost_signal(r, c, o);
+      } else if (h == Handshake::barrier) {
+        what = lost_at_barrier(c, o);
       }
       if (what) return Loss{o.instances.describe(o.instances.channel_at(c)), *what};
     }
@@ -522,6 +543,16 @@ Diagnosis diagnose(const MachineOutcome& outcome, const Observed& o) {
   begin(StuckKind::circular_wait, Code::RDU7018, where,
         cycle.empty() ? fmt::format("{} instances wait and no progress is possible", outcome.waiting.size())
                       : fmt::format("{} wait for each other in a cycle", cycle.size()));
+  for (std::size_t i : cycle) {
+    const Waiting& w = outcome.waiting[i];
+    if (w.what == Waiting::For::room && w.buffer) d.shallow.push_back(w.buffer->buffer);
+    if ((w.what == Waiting::For::credit || w.what == Waiting::For::ready) && w.channel) {
+      const Receiver& r = in.receivers()[in.receiver_of(in.of(*w.channel))];
+      d.shallow.push_back(in.buffer_at(r.buffer).buffer);
+    }
+  }
+  std::sort(d.shallow.begin(), d.shallow.end());
+  d.shallow.erase(std::unique(d.shallow.begin(), d.shallow.end()), d.shallow.end());
   // The smallest change that could break it: the buffer of the cycle in which room is short by least.
   std::optional<BufferAt> shallow;
   std::uint64_t short_by = ~std::uint64_t{0};

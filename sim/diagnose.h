@@ -21,6 +21,7 @@
 #include "sim/collective_checker.h"
 #include "sim/handshake_checker.h"
 #include "sim/semaphore_checker.h"
+#include "sim/statistics.h"
 #include "sim/token_checker.h"
 
 namespace rdusim {
@@ -31,6 +32,7 @@ struct Diagnosis {
   StuckKind kind{};
   Diagnostic diagnostic;           // the notes are the wait chain in order, identical sites folded into ranges
   std::vector<std::size_t> chain;  // into MachineOutcome::waiting; for a circular wait it closes
+  std::vector<BufferId> shallow;   // of a circular wait: buffers in which its members lack room or credits, rising
   std::string dot;                 // Graphviz: who waits for whom, the chain in red
 };
 
@@ -41,6 +43,7 @@ struct Observed {
   const SemaphoreChecker& semaphores;
   const BarrierChecker& barriers;
   const CollectiveChecker& collectives;
+  const Statistics& statistics;
 };
 
 // Requires an outcome that ended quiescent.

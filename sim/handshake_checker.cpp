@@ -11,13 +11,47 @@ HandshakeChecker::HandshakeChecker(const Instances& instances, Violations& viola
   const SpatialProgram& p = instances.program();
   for (const Buffer& b : p.buffers) {
     for (std::uint32_t i = 0; i < instances.instances(b.id); ++i) {
-      counts_.push_back({b.initial_pages, b.initial_pages, 0, b.initial_pages, 0});
+      counts_.push_back({b.initial_pages, b.initial_pages, 0, b.initial_pages, 0, 0, 0});
       depth_.push_back(b.depth_pages);
       first_consumer_.push_back(static_cast<std::uint32_t>(popped_.size()));
       popped_.resize(popped_.size() + instances.ends(b.id).consumers.size());
     }
   }
   first_consumer_.push_back(static_cast<std::uint32_t>(popped_.size()));
+  for (const Stage& s : p.stages) {
+    first_intake_.push_back(static_cast<std::uint32_t>(intakes_.size()));
+    first_taken_.push_back(taken_.size());
+    for (const Port& port : s.ports) {
+      if (port.direction != Direction::input || port.need.empty() || port.pop.empty()) continue;
+      intakes_.push_back({port.buffer, &port.need, &port.pop});
+    }
+    taken_.resize(taken_.size() + (intakes_.size() - first_intake_.back()) * instances.instances(s.id));
+  }
+  first_intake_.push_back(static_cast<std::uint32_t>(intakes_.size()));
+}
+
+void HandshakeChecker::on(const FiringStarted& e) {
+  const std::uint32_t stage = e.stage.stage.value;
+  const std::uint32_t first = first_intake_[stage];
+  const std::uint32_t ports = first_intake_[stage + 1] - first;
+  std::uint64_t* taken = taken_.data() + first_taken_[stage] + std::size_t{e.stage.instance} * ports;
+  const auto at = [&](const Cyclic<std::uint32_t>& c) {
+    return c.size() == 1 ? c.front().value : at_phase(c, e.firing);
+  };
+  for (std::uint32_t i = 0; i < ports; ++i) {
+    const Intake& in = intakes_[first + i];
+    const std::uint32_t need = at(*in.need);
+    const BufferAt buffer{in.buffer, e.stage.instance};
+    if (need != 0 && taken[i] + need > counts_[instances_.of(buffer)].pushed) {
+      Diagnostic& d =
+          violations_.found(Code::RDU7024, e.at, instances_.place(e.stage),
+                            "firing {} of '{}' takes page {} of '{}' before it was written ({} pages were pushed)",
+                            e.firing, instances_.program().stage(e.stage.stage).name, taken[i] + need - 1,
+                            instances_.program().buffer(in.buffer).name, counts_[instances_.of(buffer)].pushed);
+      describe(d, buffer);
+    }
+    taken[i] += at(*in.pop);
+  }
 }
 
 void HandshakeChecker::on(const PageReserved& e) {
@@ -39,6 +73,7 @@ void HandshakeChecker::on(const PagePushed& e) {
   }
   ++c.pushed;
   c.bytes += e.bytes;
+  c.last_pushed = e.at;
   if (c.pushed > c.reserved) violated(Code::RDU7002, e.at, e.buffer, 0, "a page is pushed that was not reserved");
 }
 
@@ -58,6 +93,7 @@ void HandshakeChecker::on(const PagePopped& e) {
     describe(d, e.buffer);
   }
   ++mine;
+  c.last_popped = e.at;
   if (mine > c.pushed) violated(Code::RDU7001, e.at, e.buffer, e.consumer, "a page is popped that was not pushed");
   std::uint64_t slowest = mine;
   for (std::uint32_t i = first; i < end; ++i) slowest = std::min(slowest, popped_[i]);

@@ -2,8 +2,10 @@
 //
 //   0 <= popped <= pushed <= reserved <= popped + depth     (popped is the slowest consumer's)
 //
-// RDU7001 pop-from-empty, RDU7002 push-without-reserve, RDU7003 reserve-beyond-depth, RDU7025 page-out-of-order; at the
-// end RDU7007 counting-balance. Keeps the counts that the report and the diagnosis show.
+// and a firing starts when all its pages are there: it takes none that was not pushed.
+//
+// RDU7024 page-stale, RDU7001 pop-from-empty, RDU7002 push-without-reserve, RDU7003 reserve-beyond-depth, RDU7025
+// page-out-of-order; at the end RDU7007 counting-balance. Keeps the counts that the report and the diagnosis show.
 #pragma once
 
 #include <vector>
@@ -17,15 +19,17 @@ namespace rdusim {
 struct BufferCounts {
   std::uint64_t reserved = 0;
   std::uint64_t pushed = 0;
-  std::uint64_t popped = 0;      // by the slowest consumer
-  std::uint64_t peak_pages = 0;  // most of reserved - popped
-  Bytes bytes = 0;               // of pages pushed
+  std::uint64_t popped = 0;                // by the slowest consumer
+  std::uint64_t peak_pages = 0;            // most of reserved - popped
+  Bytes bytes = 0;                         // of pages pushed
+  Cycle last_pushed = 0, last_popped = 0;  // 0: never
 };
 
 class HandshakeChecker final : public EventSink {
  public:
   HandshakeChecker(const Instances& instances, Violations& violations);
 
+  void on(const FiringStarted& e) override;
   void on(const PageReserved& e) override;
   void on(const PagePushed& e) override;
   void on(const PagePopped& e) override;
@@ -39,6 +43,13 @@ class HandshakeChecker final : public EventSink {
   }
 
  private:
+  // An input port of a stage: what its firings look at and take.
+  struct Intake {
+    BufferId buffer;
+    const Cyclic<std::uint32_t>* need = nullptr;
+    const Cyclic<std::uint32_t>* pop = nullptr;
+  };
+
   void violated(Code code, Cycle at, const BufferAt& buffer, std::uint32_t consumer, const char* what);
   void describe(Diagnostic& d, const BufferAt& buffer) const;
 
@@ -48,6 +59,11 @@ class HandshakeChecker final : public EventSink {
   std::vector<std::uint64_t> depth_;           // by buffer instance
   std::vector<std::uint32_t> first_consumer_;  // by buffer instance, and one past the end: into popped_
   std::vector<std::uint64_t> popped_;          // by buffer instance and consumer
+  std::vector<std::uint32_t> first_intake_;    // by stage, and one past the end: into intakes_
+  std::vector<Intake> intakes_;
+  std::vector<std::size_t>
+      first_taken_;                   // by stage: of instance 0, into taken_; instance by instance, intake by intake
+  std::vector<std::uint64_t> taken_;  // pages that the firings which started take
 };
 
 }  // namespace rdusim

@@ -127,6 +127,13 @@ void PageChecker::on(const PagePushed& e) {
   if (expected && !(*expected == place_of(e.tag))) {
     wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p), to_string(*expected));
   }
+  const ElementRange part =
+      chunk_range(std::uint64_t{e.tag.rows} * e.tag.cols, e.tag.chunk, std::max(e.tag.chunks, 1U));
+  if (const Bytes bytes = part.size() * bytes_of(p.buffer(e.buffer.buffer).dtype); bytes != e.bytes) {
+    violations_.found(Code::RDU7030, e.at, instances_.describe(e.buffer),
+                      "page {}, {}, has {} bytes, and its extents make {}", e.page, to_string(e.tag, p), e.bytes,
+                      bytes);
+  }
   if (by_store_[e.buffer.buffer.value].stage != nullptr) check_stored(e, by_store_[e.buffer.buffer.value]);
   const std::uint32_t n = instances_.of(e.buffer);
   if (source_[n] != none) slot(source_rings_[source_[n]], e.page) = {e.page, e.tag};

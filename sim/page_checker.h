@@ -1,8 +1,9 @@
 // Pages are what their place in the stream asks for. A load's n-th page is the one that its pattern names, on its way
 // into the buffer as well; a matmul's n-th result is its n-th work item's block; what lands is what was sent, in the
-// order in which it was sent; a store writes the page that its pattern names.
+// order in which it was sent; a store writes the page that its pattern names. And a page has the bytes that its extents
+// make.
 //
-// RDU7029 page-wrong. Needs no values: swapped pages are found in timing-only runs.
+// RDU7029 page-wrong, RDU7030 page-size-wrong. Needs no values: swapped pages are found in timing-only runs.
 #pragma once
 
 #include <string>

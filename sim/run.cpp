@@ -22,6 +22,7 @@
 #include "sim/proved.h"
 #include "sim/provenance_checker.h"
 #include "sim/trace_outcome.h"
+#include "sim/understudy.h"
 #include "sim/version.h"
 
 namespace rdusim {
@@ -193,9 +194,11 @@ void add_checks(const LoadedProgram& loaded, const Listeners& l, bool finished, 
   row(Code::RDU7022, end, p.certificate.has_value(), finished, fmt::format("at least {} cycles", lower));
   if (finished) r.checks.back().observed = fmt::format("{} cycles", cycles);
   row(Code::RDU7023, end, p.certificate.has_value(), finished);
+  row(Code::RDU7024, every, true, true);
   row(Code::RDU7025, every, true, true);
   row(Code::RDU7026, end, !p.collectives.empty(), finished);
   row(Code::RDU7029, "every page", true, true);
+  row(Code::RDU7030, "every page", true, true);
 }
 
 void add_collectives(const LoadedProgram& loaded, const Listeners& l, const Costs& costs, bool finished, Report& r) {
@@ -384,12 +387,33 @@ Verdict verdict_of(StuckKind k) {
   return Verdict::circular_wait;
 }
 
+// How a run with another depth went.
+std::string told(const IsolatedRun& run) {
+  if (!run.ended) return "does not come to an end";
+  if (run.verdict == Verdict::pass) return fmt::format("passes in {} cycles", run.cycles);
+  return fmt::format("ends as {} in cycle {}", name_of(run.verdict), run.cycles);
+}
+
+// The least depth that resolves a circular wait, instead of the guess that a look at its members gives.
+void suggest_cure(const SpatialProgram& p, Understudy* understudy, Diagnosis& d) {
+  const auto cure = find_cure(p, d.shallow);
+  if (!cure) return;
+  d.diagnostic.help.clear();
+  d.diagnostic.suggest(
+      "give buffer '{}' a depth of {} instead of {}: the least with which the program ends, all others as they are",
+      p.buffer(cure->buffer).name, cure->needed, cure->given);
+  const auto confirmed = understudy == nullptr ? std::nullopt : understudy->confirm(*cure);
+  if (!confirmed) return;
+  d.diagnostic.suggest("tried: with {} it {}, with {} it {}", cure->needed, told(confirmed->with), cure->needed - 1,
+                       told(confirmed->one_less));
+}
+
 // Who asked for a fault takes a pass for 'harmless': so a fault that did not happen is said, and is no pass.
-void report_idle_faults(const std::vector<std::string>& asked, const MachineOutcome& outcome, RunResult& result) {
-  for (std::size_t n = 0; n < asked.size() && n < outcome.struck.size(); ++n) {
-    if (outcome.struck[n] != 0) continue;
+void report_idle_faults(const std::vector<std::string>& asked, bool finished, RunResult& result) {
+  for (std::size_t n = 0; n < asked.size() && n < result.struck.size(); ++n) {
+    if (result.struck[n] != 0) continue;
     const std::string where = "--inject " + asked[n];
-    if (outcome.end == MachineOutcome::End::finished) {
+    if (finished) {
       result.diagnostics.error(Code::RDU6008, where,
                                "the fault asked for never happened: the run ended before it could");
       if (result.status == ExitStatus::done) result.status = ExitStatus::request_fault;
@@ -484,6 +508,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   machine_options.values = options.values;
   machine_options.max_cycles = options.max_cycles;
   machine_options.shuffle_seed = options.shuffle_seed;
+  if (options.jitter) machine_options.jitter_seed = *options.jitter * 2 + 1;
   machine_options.faults = faults;
   machine_options.stop = &stop;
   Machine machine(p, loaded.target, machine_options, result.images, fan_out);
@@ -551,7 +576,9 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
     r.verdict = Verdict::check_failed;
     result.status = ExitStatus::program_fault;
   } else if (outcome.end == MachineOutcome::End::quiescent) {
-    Diagnosis d = diagnose(outcome, {l.instances, l.handshakes, l.tokens, l.semaphores, l.barriers, l.collectives});
+    Diagnosis d =
+        diagnose(outcome, {l.instances, l.handshakes, l.tokens, l.semaphores, l.barriers, l.collectives, l.statistics});
+    if (d.kind == StuckKind::circular_wait && options.faults.empty()) suggest_cure(p, options.understudy, d);
     r.verdict = verdict_of(d.kind);
     result.status = ExitStatus::program_fault;
     result.dot = std::move(d.dot);
@@ -572,7 +599,8 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
     }
   }
 
-  report_idle_faults(options.faults, outcome, result);
+  result.struck = outcome.struck;
+  report_idle_faults(options.faults, finished, result);
 
   std::optional<Comparison> comparison;
   if (finished && options.values && sources != nullptr) {

@@ -17,6 +17,8 @@
 
 namespace rdusim {
 
+class Understudy;
+
 struct RunOptions {
   CheckLevel check = CheckLevel::exact;
   bool values = true;  // else timing-only
@@ -25,8 +27,10 @@ struct RunOptions {
   std::vector<Assignment> set;      // operands from files
   std::optional<Cycle> max_cycles;
   std::optional<double> max_seconds;
-  std::optional<Bytes> max_memory;  // absent: what this computer has
-  std::uint64_t shuffle_seed = 0;   // equal-time events in a random order (a test)
+  std::optional<Bytes> max_memory;      // absent: what this computer has
+  std::uint64_t shuffle_seed = 0;       // equal-time events in a random order (a test)
+  std::optional<std::uint64_t> jitter;  // links and stages are late at random, by this seed
+  Understudy* understudy = nullptr;     // confirms the cure of a circular wait; may be null
   TraceOptions trace;
   JsonObject reported;                    // for the report's `options`
   std::atomic<bool>* stop = nullptr;      // raised from outside (Ctrl-C); may be null
@@ -37,11 +41,12 @@ struct RunResult {
   Report report;
   Diagnostics diagnostics;  // violations, the diagnosis of a run that is stuck, limits
   ExitStatus status = ExitStatus::done;
-  std::string dot;      // of a run that is stuck: who waits for whom
-  TensorImages images;  // as the run left them; empty in a timing-only run
+  std::string dot;                    // of a run that is stuck: who waits for whom
+  std::vector<std::uint64_t> struck;  // by RunOptions::faults: how often it changed what would have happened
+  TensorImages images;                // as the run left them; empty in a timing-only run
 };
 
-// Errors (nothing ran): RDU6002, RDU6003, RDU6004, RDU6007, RDU1001, RDU1017-RDU1020, RDU1025, RDU4105.
+// Errors (nothing ran): RDU6002, RDU6003, RDU6004, RDU6007, RDU6009, RDU1001, RDU1017-RDU1020, RDU1025, RDU4105.
 Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& options);
 
 // How the machine ended, and why where somebody stopped it.

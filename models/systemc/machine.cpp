@@ -131,7 +131,8 @@ struct Machine::Impl final : Outside, Surroundings {
     const bool heard = typeid(sink) != typeid(EventSink);
     recording = heard && used.size() > 1;
     for (const std::size_t i : used) {
-      chips[i] = std::make_unique<Chip>(std::move(e.chips[i]), laws, provenance, images, *this, o.shuffle_seed);
+      chips[i] =
+          std::make_unique<Chip>(std::move(e.chips[i]), laws, provenance, images, *this, o.shuffle_seed, o.jitter_seed);
       chips[i]->tell_to(heard && !recording ? &sink : nullptr, recording ? &records[i] : nullptr);
     }
   }

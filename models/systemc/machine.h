@@ -27,6 +27,7 @@ struct MachineOptions {
   // every chip is woken at each of its event times. Both give the same.
   bool run_ahead = true;
   std::vector<Fault> faults;
+  std::uint64_t jitter_seed = 0;            // not 0: links and stages are late at random; values never change by it
   const std::atomic<bool>* stop = nullptr;  // looked at after each event time; set by a checker or by Ctrl-C
 };
 

@@ -15,17 +15,26 @@ Pool zeroed(std::size_t bytes) {
 }  // namespace
 
 Chip::Chip(ChipState state, const MachineLaws& laws, ProvenanceTable& provenance, TensorImages& images,
-           Outside& outside, std::uint64_t shuffle_seed)
+           Outside& outside, std::uint64_t shuffle_seed, std::uint64_t jitter_seed)
     : c_(std::move(state)),
       laws_(laws),
       provenance_(provenance),
       images_(images),
       outside_(outside),
-      shuffle_(shuffle_seed == 0 ? 0 : shuffle_seed + c_.chip.value + 1) {
+      shuffle_(shuffle_seed == 0 ? 0 : shuffle_seed + c_.chip.value + 1),
+      jitter_(jitter_seed) {
   if (laws_.values) {
     pool_ = zeroed(c_.pool_bytes);
     scratch_.resize(c_.scratch_bytes * c_.scratch_pages);
   }
+}
+
+// One in four of a unit's transfers or firings is late, by up to `most` cycles: from its number, not from the order in
+// which things are asked, so that every way of running delays the same ones.
+Cycles Chip::delay(std::uint64_t unit, std::uint64_t nth, Cycles most) const {
+  std::uint64_t state = jitter_ + unit * 0x9e3779b97f4a7c15u + nth * 0xd1342543de82ef95u;
+  const std::uint64_t drawn = draw(state);
+  return drawn % 4 != 0 ? 0 : (drawn >> 8) % most + 1;
 }
 
 void Chip::start_section(SectionId section, Cycle at) {
@@ -86,6 +95,7 @@ void Chip::apply(const Event& e) {
     }
     case barrier_arrive: {
       SendChannel& ch = c_.send_channels[e.unit()];
+      if (ch.faulty && c_.faults.strikes(FaultKind::arrive_drop, at(ch), ch.returned++)) break;
       ++c_.senders[ch.sender].arrived;
       touch_sender(ch.sender);
       break;
@@ -102,6 +112,7 @@ void Chip::apply(const Event& e) {
     }
     case barrier_leave: {
       ReceiveChannel& ch = c_.receive_channels[e.unit()];
+      if (ch.fault != 0 && c_.faults.strikes(FaultKind::leave_drop, at(ch), ch.signals++)) break;
       tell(BarrierLeft{now_, EdgeId{ch.edge}, ch.from, ch.member, ch.generation});
       // The second generation of a page: it may be seen.
       if (ch.generation % 2 == 1 && ch.generation / 2 % ch.period == ch.position) ++ch.pushable;
@@ -230,31 +241,11 @@ void Chip::see(BufferState& b) {
   }
 }
 
-void Chip::publish(BufferState& b, std::uint64_t produced) {
-  header(b, b.pushed) = staged_header(b, produced);
-  if (laws_.values) std::copy_n(staged_slot(b, produced), b.slot_bytes, slot(b, b.pushed));
-  see(b);
-}
-
 void Chip::push(BufferState& b) {
   if (b.fault == 0 || b.landing) {
     see(b);
-    return;
-  }
-  BufferFaults& f = c_.buffer_faults[b.fault - 1];
-  const std::uint64_t n = f.produced++;
-  if (c_.faults.strikes(FaultKind::page_drop, at(b), n)) return;
-  if (laws_.values && staged_header(b, n).bytes > 0 && c_.faults.strikes(FaultKind::page_bit_flip, at(b), n))
-    *staged_slot(b, n) ^= std::byte{1};
-  if (c_.faults.strikes(FaultKind::page_swap, at(b), n)) {
-    f.held = true;
-    return;
-  }
-  publish(b, n);
-  if (c_.faults.strikes(FaultKind::page_duplicate, at(b), n)) publish(b, n);
-  if (f.held) {
-    f.held = false;
-    publish(b, n - 1);
+  } else {
+    push_broken(b);
   }
 }
 

@@ -18,6 +18,9 @@
 //   receive  writes a page that has arrived.
 // How long each part takes is the law of the unit concerned.
 //
+// Faults and jitter, where they are asked for, change what a unit does and never what it says that it did; a unit that
+// none may strike asks nobody.
+//
 // Units obey and never judge: whatever the program or a fault says, no index leaves its array; a page that should not
 // have been read is the stale one that lies there.
 #pragma once
@@ -69,8 +72,9 @@ class Chip {
     memory_write,  // stage: a store's page is at the memory
   };
 
+  // Seeds of 0: nothing is shuffled, nothing is delayed.
   Chip(ChipState state, const MachineLaws& laws, ProvenanceTable& provenance, TensorImages& images, Outside& outside,
-       std::uint64_t shuffle_seed);
+       std::uint64_t shuffle_seed, std::uint64_t jitter_seed);
 
   // Where events go: to a listener as they happen, to a record, or (neither) nowhere.
   void tell_to(EventSink* sink, EventRecord* record) {
@@ -160,7 +164,7 @@ class Chip {
   void grant_sender(std::uint32_t sender);
   void grant_stage(std::uint32_t stage);
 
-  std::optional<StallCause> blocked(const StageState& s) const;
+  std::optional<StallCause> blocked(const StageState& s);
   bool can_land(const StageState& s) const;
   void wait_for_engine(std::uint32_t stage);
   bool engine_taken(std::uint32_t stage);
@@ -183,6 +187,31 @@ class Chip {
   void send(std::uint32_t sender);
   void signal(const Path& path);
   Cycle hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes);
+
+  // jitter
+  static constexpr Cycles most_link_delay = 1 << 10, most_stage_delay = 1 << 8;
+  Cycles delay(std::uint64_t unit, std::uint64_t nth, Cycles most) const;
+  Cycles late(const StageState& s) const {
+    return jitter_ == 0 ? 0 : delay((std::uint64_t{s.spec} << 32) + s.instance + 1, s.next, most_stage_delay);
+  }
+
+  // faults (chip_breaks.cpp); asked for only where a unit is marked
+  struct Source {  // where a load takes a page from
+    const Tensor* tensor = nullptr;
+    std::uint64_t page = 0;  // of a trip
+  };
+  Source broken_source(const StageState& s, std::uint64_t firing);
+  std::uint64_t broken_place(const StageState& s, std::uint64_t firing, std::uint64_t page);
+  void break_mask(const StageState& s, std::uint64_t firing, PageHeader& h, Bytes most);
+  void narrow(const StageState& s, std::uint64_t firing, DType type, std::byte* values, std::uint64_t n);
+  std::uint32_t reserved_of(BufferState& b, std::uint32_t pages);
+  void lacks_depth(const BufferState& b, std::uint32_t pages);
+  void push_broken(BufferState& b);
+  void overwrite(BufferState& b);
+  void arrive_broken(std::uint32_t channel);
+  void take_arrival(const ReceiveState& r, const ReceiveChannel& ch, std::uint64_t page);
+  void lie_beside(const ReceiveChannel& ch, const PageTag& tag);
+  bool carries(std::uint32_t link, Cycle& from, Bytes size, bool signal);
 
   // values
   struct View {  // (a chunk of) a page as a firing sees it
@@ -243,6 +272,7 @@ class Chip {
   mutable std::vector<PortUse> loose_;  // scratch of loose_uses
   Cycle now_ = 0;
   std::uint64_t shuffle_ = 0;
+  std::uint64_t jitter_ = 0;
   std::uint64_t pages_pushed_ = 0;
 };
 

@@ -12,6 +12,8 @@ namespace rdusim {
 Cycle Chip::hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes) {
   ChipLink& link = c_.links[r.link];
   const Bytes size = r.signal ? link.signal_bytes() : std::max<Bytes>(bytes, link.signal_bytes());
+  if (jitter_ != 0) from += delay(link.id().value, from, most_link_delay);
+  if (!c_.link_faults.empty() && !carries(r.link, from, size, r.signal)) return from;
   const ChipLink::Transfer t = link.send(from, size);
   tell(LinkUsed{now_, link.id(), t.slot.begin, t.slot.end, size, r.signal});
   const Cycle arrival = std::max(t.arrival, last_byte + link.latency());
@@ -77,7 +79,9 @@ void Chip::grant_receive(std::uint32_t receive) {
         const std::uint64_t g = ch.valid_raised;
         // A signal is held until the page that it came with is there.
         const std::uint64_t with = ch.fault == 0 ? g : c_.channel_faults[ch.fault - 1].valid[g];
-        if (brings(with) && ch.landed <= pages_before(with)) break;
+        if (brings(with) && ch.landed <= pages_before(with) &&
+            (ch.fault == 0 || !c_.faults.strikes(FaultKind::valid_early, at(ch), with)))
+          break;
         r.value = (r.value + 1) & r.mask;
         ++ch.valid_raised;
         tell(ValidRaised{now_, at(ch), g, static_cast<std::uint32_t>(r.value)});
@@ -102,6 +106,10 @@ void Chip::grant_receive(std::uint32_t receive) {
         ch.at_barrier = true;
         tell(BarrierArrived{now_, EdgeId{ch.edge}, ch.from, ch.member, ch.generation});
         signal(ch.back);
+        if (ch.fault != 0 && c_.faults.strikes(FaultKind::arrive_early, at(ch), ch.generation)) {
+          tell(BarrierArrived{now_, EdgeId{ch.edge}, ch.from, ch.member, ch.generation + 1});
+          signal(ch.back);
+        }
       }
     }
   }
@@ -185,9 +193,14 @@ void Chip::send(std::uint32_t sender) {
   BufferState& b = c_.buffers[s.buffer];
   const Shot& shot = c_.shots[s.first_shot + s.page % s.shots];
   const PageHeader& h = header(b, s.page);
+  const Chunk right = s.chunk;
+  if (s.faulty && s.chunk.of > 1 &&
+      c_.faults.strikes(FaultKind::chunk_wrong, ChannelAt{EdgeId{s.edge}, s.from, 0, 0}, s.page))
+    s.chunk.index = (s.chunk.index + 1) % s.chunk.of;
   const Part part = chunk_of(s, h);
   PageTag tag = h.tag;
   if (s.chunk.of > 1) tag.chunk = s.chunk.index, tag.chunks = s.chunk.of;
+  s.chunk = right;
   const std::byte* values = laws_.values ? slot(b, s.page) + part.begin : nullptr;
   const std::span<const std::byte> bytes{values, laws_.values ? part.bytes : 0};
 
@@ -274,35 +287,12 @@ void Chip::apply_sent(std::uint32_t sender) {
 
 void Chip::apply_arrived(std::uint32_t channel) {
   ReceiveChannel& ch = c_.receive_channels[channel];
-  ReceiveState& r = c_.receives[ch.receive];
   if (ch.fault == 0) {
     ++ch.arrived;
   } else {
-    ChannelFaults& f = c_.channel_faults[ch.fault - 1];
-    const std::uint64_t n = f.came++;
-    BufferState& b = c_.buffers[r.buffer];
-    const std::uint64_t page = b.initial + n * r.channels + ch.rank;
-    if (laws_.values && staged_header(b, page).bytes > 0 && c_.faults.strikes(FaultKind::page_bit_flip, at(ch), n))
-      *staged_slot(b, page) ^= std::byte{1};
-    if (c_.faults.strikes(FaultKind::page_drop, at(ch), n)) {
-      // nothing comes
-    } else if (c_.faults.strikes(FaultKind::page_swap, at(ch), n)) {
-      f.held = true;
-    } else {
-      f.order.push_back(n);
-      if (c_.faults.strikes(FaultKind::page_duplicate, at(ch), n)) f.order.push_back(n);
-      if (f.held) f.order.push_back(n - 1);
-      f.held = false;
-    }
-    // What comes after the last page that the receiver takes lies there for ever.
-    const std::uint64_t pages = (c_.stages[r.stage].total + r.channels - 1 - ch.rank) / r.channels;
-    for (; ch.arrived < f.order.size(); ++ch.arrived) {
-      if (ch.arrived < pages) continue;
-      const std::uint64_t from = b.initial + f.order[ch.arrived] * r.channels + ch.rank;
-      tell(PageLanded{now_, at(ch), ch.arrived, staged_header(b, from).tag});
-    }
+    arrive_broken(channel);
   }
-  touch_stage(r.stage);
+  touch_stage(c_.receives[ch.receive].stage);
 }
 
 bool Chip::can_land(const StageState& s) const {
@@ -317,20 +307,12 @@ void Chip::start_receive(std::uint32_t stage) {
   const std::uint64_t k = s.next;
   const ReceiveChannel& ch = c_.receive_channels[r.first_channel + k % r.channels];
   if (b.fault != 0) {
-    // The page that came is not always the one that was due.
-    std::uint64_t q = k / r.channels;
-    if (ch.fault != 0) {
-      const auto& order = c_.channel_faults[ch.fault - 1].order;
-      q = q < order.size() ? order[q] : q;
-    }
-    const std::uint64_t from = b.initial + q * r.channels + ch.rank;
-    header(b, b.initial + k) = staged_header(b, from);
-    if (laws_.values) std::copy_n(staged_slot(b, from), b.slot_bytes, slot(b, b.initial + k));
+    take_arrival(r, ch, k);
   }
   ++b.reserved;
   tell(PageReserved{now_, at(b), 1});
   const Pmu::Access w = c_.pmus[s.pmu].write(laws_.pmu, now_, header(b, b.initial + k).bytes);
-  const Cycles busy = std::max<Cycles>(w.last - laws_.pmu.access - now_, 1);
+  const Cycles busy = std::max<Cycles>(w.last - laws_.pmu.access - now_, 1) + late(s);
   s.last_complete = std::max({s.last_complete, w.last, now_ + 1});
   put(s.last_complete, completed, stage);
   // Did it wait for the page to be sent, or for the page on its way?

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "models/units/fault.h"
@@ -33,6 +34,22 @@ class ChipFaults {
   bool strikes(FaultKind kind, const ChannelAt& c, std::uint64_t nth) {
     return strikes(kind, nth, [&](const Fault& f) { return f.edge == c.edge && f.instance == c.from; });
   }
+  // Whether one would strike; it is not counted.
+  bool asked(FaultKind kind, const StageAt& s, std::uint64_t nth) const {
+    for (const Active& a : list_)
+      if (a.what.kind == kind && a.what.stage == s && a.what.nth == nth) return true;
+    return false;
+  }
+  bool strikes(FaultKind kind, LinkId l, std::uint64_t nth) {
+    return strikes(kind, nth, [&](const Fault& f) { return f.link == l; });
+  }
+  // Whether a link is down when it is to carry its nth transfer: once down, it stays down.
+  bool down(LinkId l, std::uint64_t nth) {
+    bool found = false;
+    for (Active& a : list_)
+      if (a.what.kind == FaultKind::link_down && a.what.link == l && a.what.nth <= nth) ++a.struck, found = true;
+    return found;
+  }
   // How many of it come, where one should.
   template <class Place>
   std::uint32_t copies(FaultKind none, FaultKind two, const Place& place, std::uint64_t nth) {
@@ -54,16 +71,36 @@ class ChipFaults {
 
 // Of a buffer that a fault may strike: producers write beside it, so that what is pushed can differ from what was made.
 struct BufferFaults {
-  std::uint64_t produced = 0;
-  bool held = false;  // the page before waits to change places with the next
+  std::uint64_t produced = 0, reserved = 0;
+  std::uint64_t initial = 0;
+  std::uint64_t missing = 0;  // pages of depth that it should have had
+  bool held = false;          // the page before waits to change places with the next
 };
 
 // Of a receiving channel that a fault may strike.
 struct ChannelFaults {
-  std::vector<std::uint64_t> order;  // landing page m is page order[m] as sent
-  std::vector<std::uint64_t> valid;  // the mth valid that is seen came with generation valid[m]
+  // A page that lands: as sent, or one of another channel.
+  struct Arrival {
+    std::uint64_t page = 0;
+    std::optional<std::size_t> stray;  // into strays
+  };
+  struct Stray {
+    PageTag tag;
+    std::uint32_t bytes = 0;
+    std::vector<std::byte> values;
+  };
+  std::vector<Arrival> order;  // of what arrives
+  std::vector<Stray> strays;
+  std::optional<std::uint32_t> astray;  // the channel that a page goes to instead
+  std::vector<std::uint64_t> valid;     // the mth valid that is seen came with generation valid[m]
   std::uint64_t came = 0;
   bool held = false;
+};
+
+// Of a link that a fault may strike.
+struct LinkFaults {
+  bool faulty = false;
+  std::uint64_t transfers = 0;
 };
 
 }  // namespace rdusim

@@ -5,17 +5,20 @@
 
 namespace rdusim {
 
-std::optional<StallCause> Chip::blocked(const StageState& s) const {
+std::optional<StallCause> Chip::blocked(const StageState& s) {
   for (const PortUse& use : uses(spec(s), s.next)) {
     const PortState& port = c_.ports[s.first_port + use.port];
     if (use.need != 0) {
-      if (!port.bound || c_.buffers[port.buffer].pushed < c_.consumers[port.consumer].claimed + use.need)
+      if ((!port.bound || c_.buffers[port.buffer].pushed < c_.consumers[port.consumer].claimed + use.need) &&
+          !(s.faulty && port.bound && c_.faults.asked(FaultKind::start_early, at(s), s.next)))
         return StallCause::input_starvation;
     }
     if (use.reserve != 0) {
       if (!port.bound) return StallCause::back_pressure;
       const BufferState& b = c_.buffers[port.buffer];
-      if (b.reserved + use.reserve > b.popped + b.depth) {
+      if (b.reserved + use.reserve > b.popped + b.depth &&
+          !(s.faulty && c_.faults.asked(FaultKind::start_full, at(s), s.next))) {
+        if (b.fault != 0) lacks_depth(b, use.reserve);
         // Where most of the room is taken by pages that memory has not yet given, it is memory that holds the load up.
         const bool under_way = b.reserved - std::min(b.reserved, b.pushed) > b.pushed - std::min(b.pushed, b.popped);
         return s.form == StageForm::load && under_way ? StallCause::memory : StallCause::back_pressure;
@@ -107,6 +110,9 @@ void Chip::grant_stage(std::uint32_t stage) {
 void Chip::claim(StageState& s, std::uint64_t firing) {
   for (const PortUse& use : uses(spec(s), firing)) {
     const PortState& port = c_.ports[s.first_port + use.port];
+    if (s.faulty && use.need != 0 && port.bound &&
+        c_.buffers[port.buffer].pushed < c_.consumers[port.consumer].claimed + use.need)
+      c_.faults.strikes(FaultKind::start_early, at(s), firing);
     if (use.pop != 0 && port.bound) c_.consumers[port.consumer].claimed += use.pop;
   }
 }
@@ -116,8 +122,12 @@ void Chip::reserve(StageState& s, std::uint64_t firing) {
     const PortState& port = c_.ports[s.first_port + use.port];
     if (use.reserve == 0 || !port.bound) continue;
     BufferState& b = c_.buffers[port.buffer];
-    b.reserved += use.reserve;
-    tell(PageReserved{now_, at(b), use.reserve});
+    if (s.faulty && b.reserved + use.reserve > b.popped + b.depth)
+      c_.faults.strikes(FaultKind::start_full, at(s), firing);
+    const std::uint32_t pages = b.fault == 0 ? use.reserve : reserved_of(b, use.reserve);
+    if (pages == 0) continue;
+    b.reserved += pages;
+    tell(PageReserved{now_, at(b), pages});
   }
 }
 
@@ -162,14 +172,15 @@ void Chip::start_load(std::uint32_t actor) {
   const StageSpec& sp = spec(leader);
   LoadState& load = c_.loads[leader.detail];
   const std::uint64_t f = leader.next;
-  const PageRegion r = page_region(sp.load->pattern, *sp.tensor, laws_.native_tile, leader.instance, f % sp.firings);
+  const Source source = leader.faulty ? broken_source(leader, f) : Source{sp.tensor, f % sp.firings};
+  const PageRegion r = page_region(sp.load->pattern, *source.tensor, laws_.native_tile, leader.instance, source.page);
   if (!r.comes) {
     leader.cause = StallCause::memory;
     return;
   }
   const std::uint64_t size = bytes_of(sp.tensor->dtype);
   const std::uint64_t bytes = r.elements() * size;
-  const Cycles busy = std::max<Cycles>(laws_.load_rate.span(bytes).ceil(), 1);
+  const Cycles busy = std::max<Cycles>(laws_.load_rate.span(bytes).ceil(), 1) + late(leader);
   const StallCause cause = leader.cause;
   for (std::uint32_t i = 0; i < load.members; ++i) {
     StageState& s = c_.stages[c_.load_members[load.first_member + i]];
@@ -186,9 +197,10 @@ void Chip::start_load(std::uint32_t actor) {
         h.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, b.slot_bytes));
         h.origin = address_of(sp, r);
         if (laws_.values && bytes <= b.slot_bytes) {
-          const auto& image = images_[sp.tensor->id.value];
-          copy_from_image(r, *sp.tensor, image.data(), image.size(), staged_slot(b, page));
+          const auto& image = images_[source.tensor->id.value];
+          copy_from_image(r, *source.tensor, image.data(), image.size(), staged_slot(b, page));
         }
+        if (leader.faulty) break_mask(leader, f, h, b.slot_bytes);
       }
     }
     started(s, busy);
@@ -330,7 +342,9 @@ void Chip::start_store(std::uint32_t stage) {
   const std::uint64_t f = s.next;
   const std::uint64_t phases = std::max<std::uint64_t>(sp.store->chunks.size(), 1);
   const std::uint64_t in_trip = f % sp.firings;
-  const PageRegion r = page_region(sp.store->pattern, *sp.tensor, laws_.native_tile, s.instance, in_trip / phases);
+  std::uint64_t place = in_trip / phases;
+  if (s.faulty) place = broken_place(s, f, place);
+  const PageRegion r = page_region(sp.store->pattern, *sp.tensor, laws_.native_tile, s.instance, place);
   if (!r.comes) {
     s.cause = StallCause::memory;
     return;
@@ -352,7 +366,11 @@ void Chip::start_store(std::uint32_t stage) {
   kept.tag.chunks = of;
   if (page.header != nullptr) {
     kept.tag.trip = page.tag.trip;
-    kept.tag.provenance = page.tag.provenance;
+    // A page of another block holds nothing that belongs to this one.
+    const PageTag& own = page.header->tag;
+    if (own.operand == kept.tag.operand && own.row == kept.tag.row && own.col == kept.tag.col &&
+        own.rows == kept.tag.rows && own.cols == kept.tag.cols)
+      kept.tag.provenance = own.provenance;
   }
   kept.bytes = static_cast<std::uint32_t>(range.size() * size);
   kept.origin = address_of(sp, r) + range.begin * size;
@@ -373,7 +391,7 @@ void Chip::start_store(std::uint32_t stage) {
   claim(s, f);
   const Pmu::Access out = c_.pmus[s.pmu].read(laws_.pmu, now_, kept.bytes);
   const Cycle left = c_.network.send(store.route, out.first, out.last, kept.bytes);
-  const Cycles busy = std::max<Cycles>(left - now_, 1);
+  const Cycles busy = std::max<Cycles>(left - now_, 1) + late(s);
   const Cycle tail = c_.network.tail(store.route, 0);
   const Cycles streaming = laws_.agcu.port.span(kept.bytes).ceil();
   s.last_transit =
@@ -404,7 +422,7 @@ void Chip::run_compute(std::uint32_t stage, Bytes read, FiringTime time) {
   StageState& s = c_.stages[stage];
   // Operands stream through the read port while the array works: the firing keeps it until both are done.
   const Pmu::Access in = c_.pmus[s.pmu].read(laws_.pmu, now_, read);
-  const Cycles busy = std::max({time.busy, in.last - laws_.pmu.access - now_, Cycles{1}});
+  const Cycles busy = std::max({time.busy, in.last - laws_.pmu.access - now_, Cycles{1}}) + late(s);
   s.last_transit = std::max(s.last_transit, now_ + busy + time.latency + laws_.pmu.access);
   put(s.last_transit, transit, stage);
   started(s, busy);

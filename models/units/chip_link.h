@@ -38,6 +38,9 @@ class ChipLink {
     return {s, s.end + latency_};
   }
 
+  // Carries nothing for `cycles`, behind what it carries.
+  void hold(Cycle now, Cycles cycles) { wire_.hold(now, cycles); }
+
   // A latency of zero counts as one cycle: what a chip does in cycle t, another sees from t + 1.
   Cycles latency() const { return latency_; }
   Bytes signal_bytes() const { return signal_; }

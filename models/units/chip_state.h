@@ -279,6 +279,7 @@ struct SenderState {
   bool self_arrived = false;
   bool busy = false;
   bool touched = false;
+  bool faulty = false;
 };
 
 // One page's worth of sending: page p of a sender is sent by shot p mod shots.
@@ -376,6 +377,7 @@ struct ChipState {
   ChipFaults faults;
   std::vector<BufferFaults> buffer_faults;
   std::vector<ChannelFaults> channel_faults;
+  std::vector<LinkFaults> link_faults;  // by link, where one may be struck
 
   std::vector<Pmu> pmus;
   std::vector<AgcuState> agcus;

@@ -94,6 +94,7 @@ void Chip::start_matmul(std::uint32_t stage) {
   std::byte* const held = laws_.values ? pool_.get() + acc.accumulator : nullptr;
   const std::uint32_t size = bytes_of(m.accumulator);
   if (f % sp.firings % k_pages == 0) {
+    const ProvenanceId before = acc.tag.provenance;
     acc.tag = PageTag{};
     acc.tag.operand = sp.operand;
     acc.tag.trip = a.tag.trip;
@@ -101,7 +102,12 @@ void Chip::start_matmul(std::uint32_t stage) {
     acc.tag.rows = a.tag.rows;
     acc.tag.col = b.tag.col;
     acc.tag.cols = b.tag.cols;
-    if (held != nullptr) std::memset(held, 0, std::min<std::uint64_t>(area(acc.tag) * size, sp.accumulator_bytes));
+    const bool stale = s.faulty && before != 0 && c_.faults.strikes(FaultKind::accumulator_stale, at(s), f);
+    if (stale) {
+      acc.tag.provenance = before;
+    } else if (held != nullptr) {
+      std::memset(held, 0, std::min<std::uint64_t>(area(acc.tag) * size, sp.accumulator_bytes));
+    }
   }
   // Pages that a fault mixed up may not fit each other: what they have in common is multiplied.
   const std::uint32_t depth = std::min(a.tag.cols, b.tag.rows);
@@ -117,6 +123,7 @@ void Chip::start_matmul(std::uint32_t stage) {
   reserve(s, f);
   if (f % sp.firings % k_pages == k_pages - 1) {
     const bool fits = area(acc.tag) * size <= sp.accumulator_bytes;
+    if (s.faulty && held != nullptr && fits) narrow(s, f, m.accumulator, held, area(acc.tag));
     write_outputs(s, f, acc.tag, area(acc.tag), fits ? held : nullptr, m.accumulator);
   } else {
     write_outputs(s, f, acc.tag, area(acc.tag), nullptr, m.accumulator);

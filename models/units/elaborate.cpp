@@ -819,7 +819,7 @@ class Elaborator {
   void stage_beside(ChipState& c, BufferState& b) {
     if (b.fault != 0) return;
     c.buffer_faults.emplace_back();
-    c.buffer_faults.back().produced = b.initial;
+    c.buffer_faults.back().produced = c.buffer_faults.back().initial = b.initial;
     b.fault = static_cast<std::uint32_t>(c.buffer_faults.size());
     b.staged_headers = static_cast<std::uint32_t>(c.headers.size());
     c.headers.resize(c.headers.size() + b.slots);
@@ -832,6 +832,7 @@ class Elaborator {
       if (f.buffer) break_buffer(f, n);
       if (f.stage) break_stage(f, n);
       if (f.edge) break_edge(f, n);
+      if (f.link) break_link(f, n);
     }
   }
 
@@ -843,16 +844,33 @@ class Elaborator {
     BufferState& b = c.buffers[buffer_base_[f.buffer->buffer.value] + f.buffer->instance];
     if (b.landing) return;  // a landing buffer is broken by its edge
     stage_beside(c, b);
+    if (f.kind == FaultKind::depth_less && b.depth > 1) --b.depth, ++c.buffer_faults[b.fault - 1].missing;
     c.faults.add(f, n);
   }
 
-  void break_stage(const Fault& f, std::size_t n) {
+  void break_stage(Fault f, std::size_t n) {
     if (f.stage->stage.value >= p_.stages.size()) return;
     const GroupId g = p_.stage(f.stage->stage).group;
     if (f.stage->instance >= group(g).sites.size()) return;
     ChipState& c = chip(chip_of(g));
-    c.stages[stage_base_[f.stage->stage.value] + f.stage->instance].faulty = true;
+    StageState* s = &c.stages[stage_base_[f.stage->stage.value] + f.stage->instance];
+    // What a load of a multicast set reads, its first member reads for all.
+    if (law_of(f.kind).place == FaultPlace::load || law_of(f.kind).place == FaultPlace::mover) {
+      s = &c.stages[s->actor];
+      f.stage->instance = s->instance;
+    }
+    s->faulty = true;
     c.faults.add(f, n);
+  }
+
+  void break_link(const Fault& f, std::size_t n) {
+    for (ChipState& c : out_.chips)
+      for (std::size_t i = 0; i < c.links.size(); ++i) {
+        if (c.links[i].id() != *f.link) continue;
+        c.link_faults.resize(c.links.size());
+        c.link_faults[i].faulty = true;
+        c.faults.add(f, n);
+      }
   }
 
   // At both ends of the sending instance's channels.
@@ -860,18 +878,28 @@ class Elaborator {
     for (ChipState& c : out_.chips) {
       bool ours = false;
       for (SendChannel& ch : c.send_channels)
-        if (ch.edge == f.edge->value && ch.from == f.instance) ch.faulty = ours = true;
-      for (ReceiveChannel& ch : c.receive_channels) {
+        if (ch.edge == f.edge->value && ch.from == f.instance) ch.faulty = c.senders[ch.sender].faulty = ours = true;
+      for (std::uint32_t i = 0; i < c.receive_channels.size(); ++i) {
+        const ReceiveChannel& ch = c.receive_channels[i];
         if (ch.edge != f.edge->value || ch.from != f.instance) continue;
         ours = true;
-        // Every channel of the landing buffer goes through the staging area; only this one is broken.
-        stage_beside(c, c.buffers[c.receives[ch.receive].buffer]);
-        if (ch.fault != 0) continue;
-        c.channel_faults.emplace_back();
-        ch.fault = static_cast<std::uint32_t>(c.channel_faults.size());
+        break_channel(c, i);
+        if (f.kind != FaultKind::page_misroute || c.receive_channels.size() < 2) continue;
+        const std::uint32_t other = (i + 1) % static_cast<std::uint32_t>(c.receive_channels.size());
+        break_channel(c, other);
+        c.channel_faults[ch.fault - 1].astray = other;
       }
       if (ours) c.faults.add(f, n);
     }
+  }
+
+  // Every channel of the landing buffer goes through the staging area; only this one is broken.
+  void break_channel(ChipState& c, std::uint32_t channel) {
+    ReceiveChannel& ch = c.receive_channels[channel];
+    stage_beside(c, c.buffers[c.receives[ch.receive].buffer]);
+    if (ch.fault != 0) return;
+    c.channel_faults.emplace_back();
+    ch.fault = static_cast<std::uint32_t>(c.channel_faults.size());
   }
 
   // ---- where pages lie

@@ -17,9 +17,17 @@ namespace rdusim {
 // Where a fault strikes, and what `nth` counts there.
 enum class FaultPlace : std::uint8_t {
   hand_off,        // a buffer, or a crossing edge: pages pushed, or received by a channel
+  buffer,          // a buffer that nothing crosses into: pages pushed, or reserved
+  edge,            // a crossing edge: pages sent, or received
   token_edge,      // credits received
   semaphore_edge,  // signals received
-  fold,            // a stage that adds partial sums: firings
+  barrier_edge,    // signals received; generations
+  stage,           // any but a Recv: firings
+  mover,           // a Load or Store: firings
+  load,            // firings
+  sum,             // a stage that adds partial sums: firings
+  matmul,          // firings
+  link,            // a link between chips: transfers, of pages and signals alike
 };
 
 enum class FaultKind : std::uint8_t {
@@ -27,18 +35,40 @@ enum class FaultKind : std::uint8_t {
   page_duplicate,
   page_swap,
   page_bit_flip,
+  page_stale,
+  page_short,
+  page_overwrite,
+  page_misroute,
+  chunk_wrong,
+  reserve_skip,
+  depth_less,
   credit_drop,
   credit_duplicate,
   ready_drop,
   ready_duplicate,
   valid_drop,
   valid_duplicate,
+  valid_early,
+  arrive_drop,
+  arrive_early,
+  leave_drop,
+  start_early,
+  start_full,
+  address_page,
+  address_chip,
+  mask_wrong,
   partial_double,
   partial_skip,
+  accumulator_stale,
+  accumulator_narrow,
+  link_stall,
+  link_retry,
+  link_down,
 };
 
 struct FaultLaw {
-  // The checks that are meant for it; which of them is first depends on what the page or signal was for.
+  // The checks that are meant for it; which of them is first depends on what the page or signal was for. None: it costs
+  // time, and must change nothing else.
   class Checks {
    public:
     constexpr Checks(std::initializer_list<Code> codes) {
@@ -66,20 +96,40 @@ struct FaultLaw {
 };
 
 // clang-format off
-inline constexpr std::array<FaultLaw, 12> fault_laws = {{
-    {FaultKind::page_drop, "page_drop", FaultPlace::hand_off, false, "a page is lost", {Code::RDU7029, Code::RDU7020}},
-    {FaultKind::page_duplicate, "page_duplicate", FaultPlace::hand_off, false, "a page comes twice",
-     {Code::RDU7029, Code::RDU7025, Code::RDU7002, Code::RDU7004, Code::RDU7005, Code::RDU7006}},
-    {FaultKind::page_swap, "page_swap", FaultPlace::hand_off, false, "a page and the next change places", {Code::RDU7029, Code::RDU7020}},
+inline constexpr std::array<FaultLaw, 33> fault_laws = {{
+    {FaultKind::page_drop, "page_drop", FaultPlace::hand_off, false, "a page is lost", {Code::RDU7029, Code::RDU7020, Code::RDU7001, Code::RDU7004, Code::RDU7011}},
+    {FaultKind::page_duplicate, "page_duplicate", FaultPlace::hand_off, false, "a page comes twice", {Code::RDU7029, Code::RDU7025, Code::RDU7002, Code::RDU7004, Code::RDU7005, Code::RDU7006, Code::RDU7003, Code::RDU7011}},
+    {FaultKind::page_swap, "page_swap", FaultPlace::hand_off, false, "a page and the next change places; the last one is lost", {Code::RDU7029, Code::RDU7020, Code::RDU7011}},
     {FaultKind::page_bit_flip, "page_bit_flip", FaultPlace::hand_off, true, "a bit of a page flips", {Code::RDU7015, Code::RDU7016, Code::RDU7017}},
+    {FaultKind::page_stale, "page_stale", FaultPlace::hand_off, false, "a page is handed on unwritten: what lay in its place before is read for it, at the start nothing", {Code::RDU7029, Code::RDU7011, Code::RDU7012, Code::RDU7030}},
+    {FaultKind::page_short, "page_short", FaultPlace::hand_off, false, "half a page comes: a transfer that is too short", {Code::RDU7030}},
+    {FaultKind::page_overwrite, "page_overwrite", FaultPlace::buffer, false, "a page is written over the one before it while that is in use", {Code::RDU7029, Code::RDU7011, Code::RDU7012, Code::RDU7010, Code::RDU7009, Code::RDU7015}},
+    {FaultKind::page_misroute, "page_misroute", FaultPlace::edge, false, "a page arrives at another edge of the chip", {Code::RDU7029, Code::RDU7004, Code::RDU7005, Code::RDU7006, Code::RDU7020, Code::RDU7003, Code::RDU7025, Code::RDU7011}},
+    {FaultKind::chunk_wrong, "chunk_wrong", FaultPlace::edge, false, "another chunk of the page is sent: a collective's wrong step", {Code::RDU7029}},
+    {FaultKind::reserve_skip, "reserve_skip", FaultPlace::buffer, false, "a page is pushed for which no room was reserved", {Code::RDU7002, Code::RDU7029}},
+    {FaultKind::depth_less, "depth_less", FaultPlace::buffer, false, "the buffer is a page smaller than it should be", {Code::RDU7018}},
     {FaultKind::credit_drop, "credit_drop", FaultPlace::token_edge, false, "a credit is lost on its way back", {Code::RDU7008, Code::RDU7020}},
     {FaultKind::credit_duplicate, "credit_duplicate", FaultPlace::token_edge, false, "a credit comes back twice", {Code::RDU7004}},
-    {FaultKind::ready_drop, "ready_drop", FaultPlace::semaphore_edge, false, "a ready never comes", {Code::RDU7020}},
-    {FaultKind::ready_duplicate, "ready_duplicate", FaultPlace::semaphore_edge, false, "a ready comes twice", {Code::RDU7005}},
+    {FaultKind::ready_drop, "ready_drop", FaultPlace::semaphore_edge, false, "a ready never comes: the semaphore is one less", {Code::RDU7020}},
+    {FaultKind::ready_duplicate, "ready_duplicate", FaultPlace::semaphore_edge, false, "a ready comes twice: the semaphore is one more", {Code::RDU7005}},
     {FaultKind::valid_drop, "valid_drop", FaultPlace::semaphore_edge, false, "a valid never comes", {Code::RDU7020}},
     {FaultKind::valid_duplicate, "valid_duplicate", FaultPlace::semaphore_edge, false, "a valid comes twice", {Code::RDU7005}},
-    {FaultKind::partial_double, "partial_double", FaultPlace::fold, false, "a firing adds its operand twice", {Code::RDU7010}},
-    {FaultKind::partial_skip, "partial_skip", FaultPlace::fold, false, "a firing leaves its operand out", {Code::RDU7009}},
+    {FaultKind::valid_early, "valid_early", FaultPlace::semaphore_edge, false, "a valid is raised before the page can be seen", {Code::RDU7024}},
+    {FaultKind::arrive_drop, "arrive_drop", FaultPlace::barrier_edge, false, "a member's arrival is never told", {Code::RDU7020}},
+    {FaultKind::arrive_early, "arrive_early", FaultPlace::barrier_edge, false, "a member is a generation ahead", {Code::RDU7006}},
+    {FaultKind::leave_drop, "leave_drop", FaultPlace::barrier_edge, false, "a member is not told to leave", {Code::RDU7020}},
+    {FaultKind::start_early, "start_early", FaultPlace::stage, false, "a firing does not wait for its pages: it pops from an empty buffer, or reads what nobody wrote", {Code::RDU7024, Code::RDU7001, Code::RDU7012, Code::RDU7011, Code::RDU7009, Code::RDU7010}},
+    {FaultKind::start_full, "start_full", FaultPlace::stage, false, "a firing does not wait for room: it pushes to a full buffer", {Code::RDU7003}},
+    {FaultKind::address_page, "address_page", FaultPlace::mover, false, "a page is read from, or written to, the next page's address", {Code::RDU7029, Code::RDU7013}},
+    {FaultKind::address_chip, "address_chip", FaultPlace::load, false, "a page is read from the shard of another chip", {Code::RDU7029}},
+    {FaultKind::mask_wrong, "mask_wrong", FaultPlace::load, false, "a ragged page's mask lets in a row or column too many", {Code::RDU7029}},
+    {FaultKind::partial_double, "partial_double", FaultPlace::sum, false, "a firing adds its operand twice", {Code::RDU7010}},
+    {FaultKind::partial_skip, "partial_skip", FaultPlace::sum, false, "a firing leaves its operand out", {Code::RDU7009}},
+    {FaultKind::accumulator_stale, "accumulator_stale", FaultPlace::matmul, false, "the accumulator is not cleared before a block", {Code::RDU7010}},
+    {FaultKind::accumulator_narrow, "accumulator_narrow", FaultPlace::matmul, true, "the accumulator is half as wide", {Code::RDU7015, Code::RDU7016}},
+    {FaultKind::link_stall, "link_stall", FaultPlace::link, false, "the link stands still for a while", {}},
+    {FaultKind::link_retry, "link_retry", FaultPlace::link, false, "a bit error: the transfer is noticed to be broken, and sent again", {}},
+    {FaultKind::link_down, "link_down", FaultPlace::link, false, "the link carries nothing from then on", {Code::RDU7020, Code::RDU7021}},
 }};
 // clang-format on
 
@@ -94,11 +144,12 @@ static_assert([] {
 
 struct Fault {
   FaultKind kind{};
-  std::optional<BufferAt> buffer;  // exactly one of these, as the kind asks for
+  std::optional<BufferAt> buffer;  // exactly one of these, or `link`, as the kind asks for
   std::optional<EdgeId> edge;
   std::optional<StageAt> stage;
   std::uint32_t instance = 0;  // sending instance of `edge`
   std::uint64_t nth = 0;       // from 0
+  std::optional<LinkId> link = std::nullopt;
 };
 
 }  // namespace rdusim

@@ -77,10 +77,9 @@ struct Raw {
   std::uint64_t batch = 0, context = 0, layers = 0;
   RunRequest run;
   std::string check = "exact", network = "fast", vcd, trace_from, trace_to, trace_limit, max_memory, max_seconds,
-              max_cycles;
+              jitter, max_cycles;
   std::vector<std::string> set, save;
   std::uint32_t processes = 1;
-  std::uint64_t jitter = 0;
   bool no_reuse = false;
   AssembleRequest assemble;
   CheckRequest check_request;
@@ -89,6 +88,7 @@ struct Raw {
   ExplainRequest explain;
   bool list = false;
   CompareRequest compare;
+  FaultsRequest faults;
   HistoryRequest history;
   DashboardRequest dashboard;
   SweepRequest sweep;
@@ -98,8 +98,8 @@ struct Raw {
 
 struct Commands {
   CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
-           *targets = nullptr, *explain = nullptr, *compare = nullptr, *history = nullptr, *dashboard = nullptr,
-           *sweep = nullptr, *net = nullptr, *trace = nullptr;
+           *targets = nullptr, *explain = nullptr, *compare = nullptr, *faults = nullptr, *history = nullptr,
+           *dashboard = nullptr, *sweep = nullptr, *net = nullptr, *trace = nullptr;
 };
 
 // A command whose words stand as data.
@@ -178,7 +178,9 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.run->add_option("--set", raw.set, "TENSOR=FILE: elements of an input from .npy or safetensors (repeatable)")
       ->allow_extra_args(false);
   c.run->add_option("--save", raw.save, "TENSOR=FILE: writes an output as .npy (repeatable)")->allow_extra_args(false);
-  c.run->add_option("--inject", raw.run.faults, "KIND@PLACE[#INSTANCE][:NTH]: breaks the machine there (repeatable)")
+  c.run
+      ->add_option("--inject", raw.run.faults,
+                   "KIND@PLACE[#INSTANCE][:NTH]: breaks the machine there (repeatable); see `rdusim faults --list`")
       ->allow_extra_args(false);
   c.run->add_flag("--collect-violations", raw.run.collect_violations, "goes on after a violation");
   c.run->add_flag("--allow-refuted", raw.run.allow_refuted, "runs a program with a refuted obligation");
@@ -201,8 +203,7 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.run->add_option("--trace-from", raw.trace_from, "cycle at which traces begin");
   c.run->add_option("--trace-to", raw.trace_to, "last cycle of traces");
   c.run->add_option("--trace-limit", raw.trace_limit, "bytes of each trace: 100MB; the rest is counted");
-  auto* jitter = c.run->add_option("--jitter", raw.jitter, "later version");
-  jitter->default_str("");
+  c.run->add_option("--jitter", raw.jitter, "SEED: links and stages are late at random; values must stay the same");
   c.run->add_flag("--no-reuse", raw.no_reuse, "runs everything (this version always does)");
   c.run->add_flag("--json", raw.run.json, "the report on standard output instead of the summary");
   c.run->footer("Example:\n  rdusim run prog.bin --chips 16 --report report.json");
@@ -242,6 +243,7 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.explain->footer("Example:\n  rdusim explain RDU4102");
 
   c.compare = add(app, words(raw.compare));
+  c.faults = add(app, words(raw.faults));
   c.history = add(app, words(raw.history));
   c.dashboard = add(app, words(raw.dashboard));
   c.sweep = add(app, words(raw.sweep));
@@ -305,7 +307,7 @@ Result<Request> compile_request(Raw& raw) {
   return Request(std::move(r));
 }
 
-Result<Request> run_request(Raw& raw, bool jitter) {
+Result<Request> run_request(Raw& raw) {
   RunRequest& r = raw.run;
   if (raw.network == "flit") return not_yet("--network flit", "use --network fast");
   if (raw.network != "fast") return usage(fmt::format("--network: '{}' is not one of fast, flit", raw.network));
@@ -313,7 +315,6 @@ Result<Request> run_request(Raw& raw, bool jitter) {
     if (std::filesystem::path(raw.vcd).extension() != ".vcd") return usage("--vcd: its file ends in .vcd");
     r.trace.files.push_back(raw.vcd);
   }
-  if (jitter) return not_yet("--jitter", "");
   if (raw.processes == 0) return usage("--processes: at least one process is needed");
   if (raw.processes > 1) return not_yet("--processes above 1", "leave it out");
   if (raw.check == "exact")
@@ -337,6 +338,10 @@ Result<Request> run_request(Raw& raw, bool jitter) {
   if (!raw.max_cycles.empty()) {
     r.max_cycles = parse_count(raw.max_cycles);
     if (!r.max_cycles) return usage(fmt::format("--max-cycles: '{}' is not a number of cycles", raw.max_cycles));
+  }
+  if (!raw.jitter.empty()) {
+    r.jitter = parse_count(raw.jitter);
+    if (!r.jitter) return usage(fmt::format("--jitter: '{}' is not a seed, a number below 2^64", raw.jitter));
   }
   if (!raw.max_seconds.empty()) {
     const auto seconds = parse_decimal(raw.max_seconds);
@@ -420,7 +425,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
     return d;
   }
   if (commands.compile->parsed()) return compile_request(raw);
-  if (commands.run->parsed()) return run_request(raw, commands.run->count("--jitter") != 0);
+  if (commands.run->parsed()) return run_request(raw);
   if (commands.assemble->parsed()) return Request(raw.assemble);
   if (commands.check->parsed()) return Request(raw.check_request);
   if (commands.show->parsed()) {
@@ -431,6 +436,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   }
   if (commands.targets->parsed()) return Request(raw.targets);
   if (commands.compare->parsed()) return Request(raw.compare);
+  if (commands.faults->parsed()) return Request(raw.faults);
   if (commands.history->parsed()) return Request(raw.history);
   if (commands.dashboard->parsed()) return Request(raw.dashboard);
   if (commands.sweep->parsed()) return Request(raw.sweep);

@@ -9,6 +9,7 @@
 #include "compiler/compile.h"
 #include "sim/cli/compare_command.h"
 #include "sim/cli/dashboard_command.h"
+#include "sim/cli/faults_command.h"
 #include "sim/cli/history_command.h"
 #include "sim/cli/net_command.h"
 #include "sim/cli/sweep_command.h"
@@ -39,6 +40,7 @@ struct RunRequest {
   bool allow_refuted = false;
   bool json = false;  // the report on standard output instead of the summary
   std::vector<std::string> faults;
+  std::optional<std::uint64_t> jitter;
   std::vector<Assignment> set, save;
   std::string dot;  // who waits for whom, of a run that is stuck
   TraceOptions trace;
@@ -81,9 +83,9 @@ struct TextRequest {
   std::string text;
 };
 
-using Request =
-    std::variant<CompileRequest, RunRequest, AssembleRequest, CheckRequest, ShowRequest, TargetsRequest, ExplainRequest,
-                 CompareRequest, HistoryRequest, DashboardRequest, SweepRequest, NetRequest, TraceRequest, TextRequest>;
+using Request = std::variant<CompileRequest, RunRequest, AssembleRequest, CheckRequest, ShowRequest, TargetsRequest,
+                             ExplainRequest, CompareRequest, FaultsRequest, HistoryRequest, DashboardRequest,
+                             SweepRequest, NetRequest, TraceRequest, TextRequest>;
 
 // `arguments` without the program's name. Errors: RDU6005 usage, RDU6006 what this version does not do yet.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);

@@ -18,6 +18,7 @@ ExitStatus show(const ShowRequest& request);
 ExitStatus targets(const TargetsRequest& request);
 ExitStatus explain(const ExplainRequest& request);
 ExitStatus compare(const CompareRequest& request);
+ExitStatus faults(const FaultsRequest& request, std::atomic<bool>& stop);
 ExitStatus history(const HistoryRequest& request);
 ExitStatus dashboard(const DashboardRequest& request);
 // `stop` as of run(); the points that were run are kept.

@@ -57,6 +57,10 @@ struct Dispatch {
   ExitStatus operator()(const cli::TargetsRequest& r) const { return cli::targets(r); }
   ExitStatus operator()(const cli::ExplainRequest& r) const { return cli::explain(r); }
   ExitStatus operator()(const cli::CompareRequest& r) const { return cli::compare(r); }
+  ExitStatus operator()(const cli::FaultsRequest& r) const {
+    running = true;
+    return cli::faults(r, stop_requested);
+  }
   ExitStatus operator()(const cli::HistoryRequest& r) const { return cli::history(r); }
   ExitStatus operator()(const cli::DashboardRequest& r) const { return cli::dashboard(r); }
   ExitStatus operator()(const cli::SweepRequest& r) const {

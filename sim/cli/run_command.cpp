@@ -8,6 +8,7 @@
 #include "sim/cli/terminal.h"
 #include "sim/run.h"
 #include "sim/trace_estimate.h"
+#include "sim/understudy.h"
 
 namespace rdusim::cli {
 
@@ -26,6 +27,7 @@ JsonObject reported_options(const RunRequest& r) {
   JsonArray faults;
   for (const std::string& f : r.faults) faults.emplace_back(f);
   j.set("inject", std::move(faults));
+  j.set("jitter", r.jitter ? Json(*r.jitter) : Json());
   JsonArray set;
   for (const auto& [tensor, file] : r.set) set.emplace_back(tensor);
   j.set("set", std::move(set));
@@ -94,6 +96,17 @@ Diagnostics save_tensors(const SpatialProgram& p, const TensorImages& images, co
 
 }  // namespace
 
+namespace {
+
+bool may_wait_in_a_circle(const SpatialProgram& p) {
+  if (!p.certificate) return true;
+  return std::any_of(p.certificate->obligations.begin(), p.certificate->obligations.end(), [](const Obligation& o) {
+    return o.kind == ObligationKind::deadlock_freedom && o.status != ProofStatus::proved;
+  });
+}
+
+}  // namespace
+
 ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
   auto loaded = load_program(request.program, {request.chips, request.target, request.allow_refuted});
   if (!loaded) return fail(loaded.diagnostics());
@@ -106,6 +119,7 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
   options.values = !request.timing_only;
   options.collect_violations = request.collect_violations;
   options.faults = request.faults;
+  options.jitter = request.jitter;
   options.set = request.set;
   options.max_cycles = request.max_cycles;
   options.max_seconds = request.max_seconds;
@@ -115,6 +129,13 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
   options.stop = &stop;
   std::atomic<Cycle> reached{0};
   options.reached = &reached;
+
+  // It stands by only for a program that may wait in a circle.
+  std::optional<Understudy> understudy;
+  if (request.faults.empty() && may_wait_in_a_circle(loaded->program)) {
+    understudy.emplace(*loaded, options);
+    options.understudy = &*understudy;
+  }
 
   if (!request.trace.files.empty()) {
     const std::uint64_t events = estimate_events(loaded->program, loaded->target);

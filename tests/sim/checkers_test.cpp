@@ -102,9 +102,27 @@ TEST_CASE("a push without a reservation is caught where it happens, with edge, s
   CHECK(to_text(d).find("'matmul_c0'") != std::string::npos);
 }
 
-TEST_CASE("a pop of a page that was not pushed is caught") {
+TEST_CASE("a firing that takes a page that was not pushed is caught as it starts, and as it pops") {
   Bench b(small_program());
-  CHECK(b.first(without(b.events, on_buffer<PagePushed>(b.events, x0))) == 7001);
+  CHECK(b.first(without(b.events, on_buffer<PagePushed>(b.events, x0))) == 7024);
+  CHECK(b.caught(Code::RDU7001));
+  CHECK(to_text(b.violations.diagnostics().list().front()).find("firing 0 of 'matmul_c0' takes page 0") !=
+        std::string::npos);
+}
+
+TEST_CASE("a firing that starts before its page is pushed is caught, although the page is there when it is popped") {
+  Bench b(small_program());
+  auto events = b.events;
+  const auto pushed = on_buffer<PagePushed>(events, x0);
+  const auto started =
+      find_event<FiringStarted>(events, [](const FiringStarted& e) { return e.stage.stage.value == matmul0; });
+  REQUIRE(pushed < started);
+  const AnyEvent early = events[started];
+  events.erase(events.begin() + static_cast<std::ptrdiff_t>(started));
+  events.insert(events.begin() + static_cast<std::ptrdiff_t>(pushed), early);
+  b.run(events);
+  CHECK(b.caught(Code::RDU7024));
+  CHECK_FALSE(b.caught(Code::RDU7001));
 }
 
 TEST_CASE("more reservations than the depth are caught, and as many as the depth are not") {
@@ -316,6 +334,13 @@ TEST_CASE("a page that is not the one its place asks for is caught at load, push
     events[at] = shifted(std::get<PagePushed>(events[at]));
     b.run(events);
     CHECK(b.caught(Code::RDU7029));
+  }
+  SUBCASE("push of half a page") {
+    Bench b(small_program());
+    auto events = b.events;
+    std::get<PagePushed>(events[on_buffer<PagePushed>(events, x0)]).bytes /= 2;
+    b.run(events);
+    CHECK(b.caught(Code::RDU7030));
   }
   SUBCASE("push of a matmul") {
     Bench b(small_program());

@@ -130,7 +130,6 @@ TEST_CASE("a repeatable option takes one value at a time, so that the program ma
 TEST_CASE("what this version does not do is refused, not ignored") {
   for (const auto& words :
        std::vector<std::vector<std::string>>{{"run", "p", "--network", "flit"},
-                                             {"run", "p", "--jitter", "0"},
                                              {"run", "p", "--processes", "2"},
                                              {"compile", "m.onnx", "-o", "p"},
                                              {"compile", "config.json", "-o", "p"},

@@ -17,7 +17,8 @@ struct Stuck {
         tokens(instances, violations),
         semaphores(instances, violations),
         barriers(instances, violations),
-        collectives(instances, violations) {
+        collectives(instances, violations),
+        statistics(instances, target(), nullptr) {
     outcome.end = MachineOutcome::End::quiescent;
     outcome.cycles = 5000;
     events = good_run(program, table);
@@ -26,7 +27,8 @@ struct Stuck {
   // Plays the events before position `end`.
   void until(std::size_t end) {
     events.resize(end);
-    for (EventSink* s : std::initializer_list<EventSink*>{&handshakes, &tokens, &semaphores, &barriers, &collectives})
+    for (EventSink* s :
+         std::initializer_list<EventSink*>{&handshakes, &tokens, &semaphores, &barriers, &collectives, &statistics})
       replay(events, *s);
   }
   void waits(StageNumber s, Waiting::For what, BufferNumber b, std::uint64_t have = 0, std::uint64_t want = 1) {
@@ -39,7 +41,13 @@ struct Stuck {
     outcome.waiting.push_back(w);
   }
   Diagnosis diagnosis() {
-    return diagnose(outcome, {instances, handshakes, tokens, semaphores, barriers, collectives});
+    return diagnose(outcome, {instances, handshakes, tokens, semaphores, barriers, collectives, statistics});
+  }
+  static Target target() {
+    Target t;
+    t.chips = 2;
+    t.links.resize(2);
+    return t;
   }
 
   SpatialProgram program;
@@ -51,6 +59,7 @@ struct Stuck {
   SemaphoreChecker semaphores;
   BarrierChecker barriers;
   CollectiveChecker collectives;
+  Statistics statistics;
   ProvenanceTable table;
   std::vector<AnyEvent> events;
   MachineOutcome outcome;
@@ -108,6 +117,21 @@ TEST_CASE("a page that left between two generations of a barrier, or after a rea
     CHECK(d.kind == StuckKind::lost_token);
     CHECK(d.diagnostic.message.find("1 pages were sent and 0 landed") != std::string::npos);
   }
+}
+
+TEST_CASE(
+    "a barrier that every member arrived for and nobody left, or that one was not told to leave, has lost a signal") {
+  Stuck s(Handshake::barrier);
+  s.until(find_event<BarrierLeft>(s.events));
+  s.waits(fold, Waiting::For::page, landing);
+  Diagnosis d = s.diagnosis();
+  CHECK(d.kind == StuckKind::lost_token);
+  CHECK(d.diagnostic.message.find("every member arrived for generation 0") != std::string::npos);
+  Stuck t(Handshake::barrier);
+  t.until(find_event<BarrierLeft>(t.events, [](const BarrierLeft& e) { return e.member != 0; }));
+  t.waits(fold, Waiting::For::page, landing);
+  d = t.diagnosis();
+  CHECK(d.kind == StuckKind::lost_token);
 }
 
 TEST_CASE("a page that was reserved by a stage that has finished and was not pushed is lost") {

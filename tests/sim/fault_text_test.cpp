@@ -23,6 +23,19 @@ TEST_CASE("a fault names its kind, place, instance and count") {
   f = parse_fault("page_swap@edge5#0:1", p);
   REQUIRE(f);
   CHECK(f->edge == EdgeId{crossing_edge});
+  f = parse_fault("partial_double@matmul_c0", p);
+  REQUIRE(f);
+  CHECK(f->stage == StageAt{StageId{matmul0}, 0});
+  SpatialProgram linked = p;
+  linked.links = {LinkId{0u}};
+  f = parse_fault("link-down@link 0:7", linked);
+  REQUIRE(f);
+  CHECK(f->link == LinkId{0u});
+  CHECK(f->nth == 7);
+  CHECK(to_text(*f, linked) == "link_down@link0:7");
+  f = parse_fault("arrive_early@edge5:1", small_program(Handshake::barrier));
+  REQUIRE(f);
+  CHECK(f->edge == EdgeId{crossing_edge});
   f = parse_fault("partial_double@fold_c0", p);
   REQUIRE(f);
   CHECK(f->stage == StageAt{StageId{fold}, 0});
@@ -30,9 +43,26 @@ TEST_CASE("a fault names its kind, place, instance and count") {
 
 TEST_CASE("a fault that the program does not have is refused with what it has") {
   const SpatialProgram p = small_program();
-  for (const char* text : {"page_drop", "page_lost@x_c0.pages", "page_drop@nowhere", "page_drop@x_c0.pages#1",
-                           "credit_drop@edge 0", "credit_drop@edge 99", "ready_drop@edge5", "partial_double@matmul_c0",
-                           "credit_drop@x_c0.pages", "page_drop@edge 0", "", "@", "page_drop@"}) {
+  for (const char* text : {"page_drop",
+                           "page_lost@x_c0.pages",
+                           "page_drop@nowhere",
+                           "page_drop@x_c0.pages#1",
+                           "credit_drop@edge 0",
+                           "credit_drop@edge 99",
+                           "ready_drop@edge5",
+                           "partial_double@load_x_c0",
+                           "mask_wrong@store_y",
+                           "address_page@fold_c0",
+                           "start_early@recv_c0",
+                           "reserve_skip@landing_c0",
+                           "link_down@link9",
+                           "link_down@edge5",
+                           "arrive_drop@edge5",
+                           "credit_drop@x_c0.pages",
+                           "page_drop@edge 0",
+                           "",
+                           "@",
+                           "page_drop@"}) {
     CAPTURE(text);
     const auto f = parse_fault(text, p);
     REQUIRE_FALSE(f);

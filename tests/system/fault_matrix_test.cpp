@@ -1,0 +1,126 @@
+// `rdusim faults`: the whole matrix, on programs with every kind of hand-off, with values and without.
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "tests/system/json_path.h"
+#include "tests/system/scenario.h"
+
+namespace rdusim::test {
+namespace {
+
+struct Program {
+  std::string target, algorithm;
+  Matmul workload;
+  std::string chips = "3";
+};
+
+Matmul small(std::int64_t m, std::int64_t k, std::int64_t n, const std::string& schedule,
+             const std::string& dtype = "int8") {
+  Matmul w = matmul(m, k, n, dtype);
+  w.schedule = schedule;
+  return w;
+}
+
+std::vector<Program> programs() {
+  return {{"sn40l", "direct", small(64, 192, 96, "sites = 1")},
+          {"sn40l", "ring", small(64, 384, 96, "sites = 2")},
+          {"wormhole", "ring", small(64, 192, 96, "sites = 1")},
+          {"wormhole", "direct", small(64, 192, 96, "sites = 1"), "2"},
+          {barrier_target(), "through-one", small(64, 192, 96, "sites = 1")},
+          {"sn40l", "direct", small(50, 192, 70, "sites = 1"), "2"},
+          {"sn40l", "through-one", small(64, 256, 64, "sites = 1", "int32"), "2"}};
+}
+
+Json matrix(const Program& p, std::vector<std::string> options) {
+  const Folder folder;
+  compile(folder, p.workload,
+          {"--chips", p.chips, "--shard", "row", "--target", p.target, "--collective", p.algorithm});
+  options.insert(options.begin(), {"faults", "prog.bin", "--json"});
+  const Outcome outcome = rdusim(options, folder);
+  INFO(outcome.out, outcome.err);
+  CHECK(outcome.status == 0);
+  return parsed(outcome.out);
+}
+
+TEST_CASE("no fault is missed, each is caught by a check meant for it, with values and without") {
+  std::map<std::string, std::int64_t> caught;
+  for (const Program& p : programs())
+    for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--timing-only"}}) {
+      CAPTURE(p.target);
+      CAPTURE(p.algorithm);
+      std::vector<std::string> all = {"--seeds", "3"};
+      all.insert(all.end(), options.begin(), options.end());
+      const Json m = matrix(p, all);
+      for (const Json& f : list(m, "faults")) {
+        if (text(f, "fate") != "missed" && text(f, "fate") != "elsewhere") continue;
+        FAIL_CHECK(text(f, "inject") << " " << text(f, "fate"));
+      }
+      for (const auto& [kind, counts] : *at(m, "kinds").as_object()) caught[kind] += number(counts, "caught");
+    }
+  for (const auto& [kind, n] : caught) {
+    CAPTURE(kind);
+    if (kind != "link_stall" && kind != "link_retry" && kind != "depth_less") CHECK(n > 0);
+  }
+}
+
+TEST_CASE("the matrix is the same however many runs go on at a time") {
+  const Program p = programs().front();
+  const std::vector<std::string> options = {"--seeds", "2", "--kinds", "page_drop,credit_drop,link_stall"};
+  std::vector<std::string> one = options, three = options;
+  one.insert(one.end(), {"--jobs", "1"});
+  three.insert(three.end(), {"--jobs", "3"});
+  CHECK(to_text(matrix(p, one)) == to_text(matrix(p, three)));
+}
+
+TEST_CASE("faults of unknown kinds, and of values in a run that has none, are refused") {
+  const Folder folder;
+  compile(folder, Matmul{}, {"--chips", "2", "--shard", "row"});
+  Outcome outcome = rdusim({"faults", "prog.bin", "--kinds", "page_dorp"}, folder);
+  CHECK(outcome.status == 2);
+  CHECK(errors_of(outcome) == "RDU6007");
+  CHECK(outcome.err.find("page_drop") != std::string::npos);
+  outcome = rdusim({"faults", "prog.bin", "--timing-only", "--kinds", "page_bit_flip"}, folder);
+  CHECK(outcome.status == 2);
+  CHECK(errors_of(outcome) == "RDU6009");
+  outcome = rdusim({"run", "prog.bin", "--timing-only", "--inject", "page_bit_flip@edge0"}, folder);
+  CHECK(outcome.status == 2);
+}
+
+TEST_CASE("with links and stages late at random, values and verdicts stay as they are") {
+  for (const Program& p : programs()) {
+    CAPTURE(p.target);
+    CAPTURE(p.algorithm);
+    const Folder folder;
+    compile(folder, p.workload,
+            {"--chips", p.chips, "--shard", "row", "--target", p.target, "--collective", p.algorithm});
+    const Json calm = run(folder);
+    std::int64_t later = 0;
+    for (const std::string seed : {"1", "2", "3", "4", "5"}) {
+      CAPTURE(seed);
+      const Json late = run(folder, {"--jitter", seed});
+      check_exact_pass(late);
+      CHECK(text(late, "outputs", 0, "sha256") == text(calm, "outputs", 0, "sha256"));
+      later += number(late, "cycles", "simulated") > number(calm, "cycles", "simulated");
+      // The same seed delays the same things.
+      if (seed == "1") CHECK(without_host(run(folder, {"--jitter", seed})) == without_host(late));
+    }
+    CHECK(later == 5);
+  }
+}
+
+TEST_CASE("jitter does not hide a fault") {
+  const Program p = programs().front();
+  const Folder folder;
+  compile(folder, p.workload,
+          {"--chips", p.chips, "--shard", "row", "--target", p.target, "--collective", p.algorithm});
+  for (const std::string seed : {"1", "2", "3"}) {
+    const Outcome outcome =
+        rdusim({"run", "prog.bin", "--jitter", seed, "--inject", "partial_skip@matmul0.all_reduce.fold_c0:1"}, folder);
+    CHECK(outcome.status == 1);
+    CHECK(errors_of(outcome) == "RDU7009");
+  }
+}
+
+}  // namespace
+}  // namespace rdusim::test
