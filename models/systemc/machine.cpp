@@ -175,13 +175,13 @@ struct Machine::Impl final : Outside, Surroundings {
     for (const std::size_t i : used)
       if (!records[i].done()) heap.push_back(i);
     std::make_heap(heap.begin(), heap.end(), later);
-    Cycle at = 0;
+    Cycle at = told;
     while (!heap.empty()) {
       std::pop_heap(heap.begin(), heap.end(), later);
       EventRecord& r = records[heap.back()];
       if (r.time() != at && asked_to_stop()) {
         progress.stopped = true;
-        progress.last = at;
+        progress.last = told = at;
         for (const std::size_t i : used) records[i].clear();
         sc_core::sc_stop();
         return;
@@ -194,6 +194,7 @@ struct Machine::Impl final : Outside, Surroundings {
         std::push_heap(heap.begin(), heap.end(), later);
       }
     }
+    told = at;
     for (const std::size_t i : used) records[i].clear();
     // Where nothing was left to hand on, the stop was seen, and its time noted, before.
     if (at != 0 && asked_to_stop()) progress.stopped = true, progress.last = at;
@@ -213,6 +214,7 @@ struct Machine::Impl final : Outside, Surroundings {
   std::vector<std::size_t> used;                     // chips that are there
   std::vector<std::size_t> order;                    // scratch of hand_on_records
   bool recording = false;
+  Cycle told = 0;  // of the last record that was handed on
 };
 
 Machine::Machine(const SpatialProgram& program, const Target& target, const MachineOptions& options,

@@ -24,6 +24,14 @@ TEST_CASE("every buffer is at least a double buffer, and an operand's covers its
   for (const Buffer& b : p.buffers) CHECK(b.depth_pages >= 2);
 }
 
+TEST_CASE("sizing by minimum depths refuses a program that no depths bring to its end") {
+  SpatialProgram p = compiled(one_matmul(32, 512, 64), sn40l(), "collective");
+  CHECK(size_by_minimum(p).ok());
+  for (Stage& s : p.stages)
+    if (std::holds_alternative<Load>(s.kind)) --s.firings;
+  CHECK(size_by_minimum(p).diagnostics().contains(Code::RDU4119));
+}
+
 TEST_CASE("a pinned depth is obeyed") {
   OperatorGraph g = one_matmul(32, 512, 64);
   SchedulePin pin;
