@@ -397,9 +397,13 @@ void FlitNetwork::cross(std::uint32_t r, std::uint32_t port, std::uint32_t vc) {
   }
 }
 
-Cycles FlitNetwork::unloaded(NodeId from, NodeId to, std::uint32_t flits) const {
+std::uint32_t FlitNetwork::routers(NodeId from, NodeId to) const {
   const auto apart = [](std::uint32_t a, std::uint32_t b) { return a > b ? a - b : b - a; };
-  const std::uint64_t hops = apart(x_[from], x_[to]) + apart(y_[from], y_[to]);
+  return apart(x_[from], x_[to]) + apart(y_[from], y_[to]) + 1;
+}
+
+Cycles FlitNetwork::unloaded(NodeId from, NodeId to, std::uint32_t flits) const {
+  const std::uint64_t hops = routers(from, to) - 1;
   const std::uint64_t router = std::uint64_t{p_.routing_cycles} + p_.vc_allocation_cycles +
                                p_.switch_allocation_cycles - 1 + p_.traversal_cycles;
   return 1 + p_.endpoint_cycles + (hops + 1) * (router + 1) + hops * p_.link_cycles + p_.endpoint_cycles + flits - 1;

@@ -83,6 +83,8 @@ class FlitNetwork {
   std::uint64_t flits_delivered() const { return flits_out_; }
   // Flits that crossed from router to router at `node` in direction 0..3: +x, -x, +y, -y.
   std::uint64_t link_flits(NodeId node, std::uint32_t direction) const { return link_flits_[node * 4 + direction]; }
+  // Routers that a packet crosses on its way, both ends included.
+  std::uint32_t routers(NodeId from, NodeId to) const;
   // Cycles from creation to delivery on an empty network.
   Cycles unloaded(NodeId from, NodeId to, std::uint32_t flits) const;
   const FlitNetworkParameters& parameters() const { return p_; }

@@ -191,9 +191,7 @@ TrafficResult run_traffic(const FlitNetworkParameters& parameters, const Traffic
       result.least_latency = result.packets == 1 ? latency : std::min(result.least_latency, latency);
       result.greatest_latency = std::max(result.greatest_latency, latency);
       unloaded_sum += network.unloaded(packet.from, packet.to, packet.flits);
-      const auto apart = [](std::uint32_t a, std::uint32_t b) { return a > b ? a - b : b - a; };
-      routers_sum += apart(packet.from % parameters.width, packet.to % parameters.width) +
-                     apart(packet.from / parameters.width, packet.to / parameters.width) + 1;
+      routers_sum += network.routers(packet.from, packet.to);
     }
     if (network.now() == to) {
       arrived_flits = network.flits_delivered() - arrived_before;
