@@ -63,6 +63,72 @@ constexpr EnumName spelling(OperatorKind e) {
   switch (e) {
     case OperatorKind::matmul:
       return "matmul";
+    case OperatorKind::add:
+      return "add";
+    case OperatorKind::subtract:
+      return "subtract";
+    case OperatorKind::multiply:
+      return "multiply";
+    case OperatorKind::divide:
+      return "divide";
+    case OperatorKind::maximum:
+      return "maximum";
+    case OperatorKind::minimum:
+      return "minimum";
+    case OperatorKind::negate:
+      return "negate";
+    case OperatorKind::absolute:
+      return "absolute";
+    case OperatorKind::relu:
+      return "relu";
+    case OperatorKind::exponential:
+      return "exponential";
+    case OperatorKind::square_root:
+      return "square_root";
+    case OperatorKind::reciprocal:
+      return "reciprocal";
+    case OperatorKind::tanh:
+      return "tanh";
+    case OperatorKind::erf:
+      return "erf";
+    case OperatorKind::sigmoid:
+      return "sigmoid";
+    case OperatorKind::silu:
+      return "silu";
+    case OperatorKind::gelu:
+      return "gelu";
+    case OperatorKind::gelu_tanh:
+      return "gelu_tanh";
+    case OperatorKind::cast:
+      return "cast";
+    case OperatorKind::softmax:
+      return "softmax";
+    case OperatorKind::rms_norm:
+      return "rms_norm";
+    case OperatorKind::layer_norm:
+      return "layer_norm";
+    case OperatorKind::reduce_sum:
+      return "reduce_sum";
+    case OperatorKind::reduce_mean:
+      return "reduce_mean";
+    case OperatorKind::reduce_max:
+      return "reduce_max";
+    case OperatorKind::reduce_min:
+      return "reduce_min";
+    case OperatorKind::rotary:
+      return "rotary";
+    case OperatorKind::attention:
+      return "attention";
+    case OperatorKind::gather:
+      return "gather";
+    case OperatorKind::transpose:
+      return "transpose";
+    case OperatorKind::reshape:
+      return "reshape";
+    case OperatorKind::slice:
+      return "slice";
+    case OperatorKind::concat:
+      return "concat";
   }
   return {};
 }
@@ -107,6 +173,16 @@ constexpr EnumName spelling(ExprOp e) {
       return "minimum";
     case ExprOp::negate:
       return "negate";
+    case ExprOp::divide:
+      return "divide";
+    case ExprOp::exponential:
+      return "exponential";
+    case ExprOp::square_root:
+      return "square_root";
+    case ExprOp::tanh:
+      return "tanh";
+    case ExprOp::erf:
+      return "erf";
   }
   return {};
 }

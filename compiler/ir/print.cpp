@@ -231,12 +231,25 @@ std::string expr_text(const Expr& expr) {
       case ExprOp::negate:
         stack.push_back("-" + take());
         break;
+      case ExprOp::exponential:
+        stack.push_back("exp(" + take() + ")");
+        break;
+      case ExprOp::square_root:
+        stack.push_back("sqrt(" + take() + ")");
+        break;
+      case ExprOp::tanh:
+        stack.push_back("tanh(" + take() + ")");
+        break;
+      case ExprOp::erf:
+        stack.push_back("erf(" + take() + ")");
+        break;
       default: {
         const std::string right = take();
         const std::string left = take();
         const char* op = node.op == ExprOp::add        ? " + "
                          : node.op == ExprOp::subtract ? " - "
                          : node.op == ExprOp::multiply ? " * "
+                         : node.op == ExprOp::divide   ? " / "
                                                        : nullptr;
         if (op != nullptr)
           stack.push_back("(" + left + op + right + ")");

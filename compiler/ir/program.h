@@ -136,7 +136,7 @@ struct Store {
 // out += a b, page by page along the contraction; ports: input a (block_m x page_k tiles), input b (page_k x block_n),
 // output (block_m x block_n). A trip is rounds of k_pages firings: the first of a round clears the accumulator, the last
 // pushes it. Products are added in rising k, one by one, from zero; floats are multiplied and added separately (not fused), in
-// `accumulator`; the result is converted to `result` as it leaves.
+// `accumulator`; the result is converted to `result` as it leaves. `transposed`: pages of b are block_n x page_k tiles.
 struct MatmulTiles {
   OperatorId op;
   std::uint64_t block_m = 1, block_n = 1, page_k = 1;  // tiles
@@ -145,6 +145,7 @@ struct MatmulTiles {
   DType operand = DType::fp32;
   DType accumulator = DType::fp32;
   DType result = DType::fp32;
+  bool transposed = false;
   friend bool operator==(const MatmulTiles&, const MatmulTiles&) = default;
 };
 
@@ -155,7 +156,29 @@ enum class ExprOp : std::uint8_t {
   constant,     // `number`
   add, subtract, multiply, maximum, minimum,  // pop right, then left
   negate,
+  divide,                               // pop right, then left; floats only, as all below
+  exponential, square_root, tanh, erf,  // support/elementary.h
 };
+// How many values an operation pops.
+constexpr std::uint32_t arity(ExprOp op) {
+  switch (op) {
+    case ExprOp::operand:
+    case ExprOp::accumulator:
+    case ExprOp::constant: return 0;
+    case ExprOp::negate:
+    case ExprOp::exponential:
+    case ExprOp::square_root:
+    case ExprOp::tanh:
+    case ExprOp::erf: return 1;
+    case ExprOp::add:
+    case ExprOp::subtract:
+    case ExprOp::multiply:
+    case ExprOp::maximum:
+    case ExprOp::minimum:
+    case ExprOp::divide: return 2;
+  }
+  return 0;
+}
 struct ExprNode {
   ExprOp op = ExprOp::operand;
   std::uint32_t index = 0;
@@ -170,24 +193,38 @@ enum class IteratorKind : std::uint8_t { parallel, reduction };
 using AffineMap = std::vector<std::vector<std::int64_t>>;
 
 // An element-wise or reducing body over pages. Firing f computes body at_phase(bodies, f) and writes it to every output
-// port that pushes in that phase. The machine of this version takes two forms, and the verifier refuses others:
-//   {parallel}             all maps are identities, {{1, 0}}: element e of the result comes from element e of each operand
+// port that pushes in that phase. The machine of this version takes four forms, and the verifier refuses others:
+//   {parallel}             all maps are identities, {{1, 0}}: element e of the result comes from element e of each operand.
+//                          Where a body only adds, what it takes and makes may be partial sums
 //   {reduction, parallel}  folds the items of a stream, one a firing, by way of `accumulator`: an operand's map is
 //                          {{1, 0, 0}, {0, 1, 0}} where each item has a page of its own, {{0, 1, 0}} where one page serves
 //                          all items, and so is the result's. Items are pages of tensors, all of one size, or what other
-//                          folds made of them; the result has no place among them: it is whatever the body makes.
+//                          folds made of them; the result has no place among them: it is whatever the body makes
+//   {parallel, parallel}   over the rows and columns of a page. An operand's map is {{1, 0, 0}, {0, 1, 0}} where it has the
+//                          result's rows and columns, {{0, 0, 0}, {0, 1, 0}} where its page is one row that serves all
+//                          rows, {{1, 0, 0}, {0, 0, 0}} where it is one column that serves all columns,
+//                          {{0, 0, 0}, {0, 0, 0}} where it is one element; the result's is the identity. In what operands
+//                          do not repeat, they agree in place
+//   {parallel, reduction}  the same for operands; the result's map is {{1, 0, 0}, {0, 0, 0}}, one column: the elements that
+//                          the body gives for a row are joined by `join`, in rising column, one by one, the first as it
+//                          is. A row may be several pages side by side: the bodies' cycle is their number, the first
+//                          phase starts afresh, and the last pushes
+// In the last two forms bodies read no `accumulator`, and what is taken and made are whole values, never partial sums.
 struct Generic {
   std::vector<IteratorKind> iterators;
   std::vector<AffineMap> maps;  // one an input port, then one for the output
   Cyclic<Expr> bodies;
   DType accumulator = DType::fp32;  // arithmetic is done in this type
   DType result = DType::fp32;       // pages pushed have this type
-  // Bodies of the first form that only add: they may meet partial sums.
+  std::optional<ExprOp> join;       // {parallel, reduction} only: add, maximum or minimum
   friend bool operator==(const Generic&, const Generic&) = default;
 };
 inline bool folds_items(const Generic& g) {
   return !g.iterators.empty() && g.iterators.front() == IteratorKind::reduction;
 }
+// Works on rows and columns: the third form, or the fourth.
+inline bool by_row(const Generic& g) { return g.iterators.size() == 2 && !folds_items(g); }
+inline bool joins_rows(const Generic& g) { return by_row(g) && g.iterators.back() == IteratorKind::reduction; }
 
 // The receiving end of a crossing edge: pages land in the buffer of its only (output) port, which its sites own. It
 // fires once a page.

@@ -326,6 +326,10 @@ PageContent Contents::evaluate(const TokenRun::Actor& a, Held& held) {
         break;
       }
       case ExprOp::negate:
+      case ExprOp::exponential:
+      case ExprOp::square_root:
+      case ExprOp::tanh:
+      case ExprOp::erf:
         stack.back() = not_a_sum(a, stack.back());
         break;
       default: {

@@ -32,12 +32,10 @@ std::optional<std::string> fault_of(const Expr& expr, std::size_t inputs) {
       case ExprOp::constant:
         ++depth;
         break;
-      case ExprOp::negate:
-        if (depth < 1) return "an operation without operands";
-        break;
       default:
-        if (depth < 2) return "an operation without two operands";
-        --depth;
+        if (depth < arity(node.op))
+          return arity(node.op) == 1 ? "an operation without operands" : "an operation without two operands";
+        depth -= arity(node.op) - 1;
     }
   }
   if (depth != 1) return fmt::format("an expression that leaves {} values", depth);

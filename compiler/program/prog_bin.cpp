@@ -283,11 +283,16 @@ Offset<fb::Operand> put(Builder& b, const Operand& operand) {
 }
 
 Offset<fb::Operator> put(Builder& b, const Operator& op) {
-  const auto& [id, name, kind, in, out, where] = op;
+  const auto& [id, name, kind, in, out, attributes, where] = op;
+  const auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end] = attributes;
   const auto name_at = put(b, name);
   const auto in_at = put(b, in);
+  const auto axes_at = put(b, axes);
+  const auto begin_at = put(b, begin);
+  const auto end_at = put(b, end);
   static_cast<void>(where);
-  return fb::CreateOperator(b, id.value, name_at, schema(kind), in_at, out.value);
+  return fb::CreateOperator(b, id.value, name_at, schema(kind), in_at, out.value, transposed, put(epsilon), heads,
+                            kv_heads, put(scale), causal, window, axes_at, begin_at, end_at);
 }
 
 Offset<fb::SchedulePin> put(Builder& b, const SchedulePin& pin) {
@@ -379,14 +384,14 @@ Offset<void> put_kind(Builder& b, const Store& store) {
 }
 
 Offset<void> put_kind(Builder& b, const MatmulTiles& matmul) {
-  const auto& [op, block_m, block_n, page_k, k_tiles, k_pages, operand, accumulator, result] = matmul;
+  const auto& [op, block_m, block_n, page_k, k_tiles, k_pages, operand, accumulator, result, transposed] = matmul;
   return fb::CreateMatmulTiles(b, op.value, block_m, block_n, page_k, k_tiles, k_pages, schema(operand),
-                               schema(accumulator), schema(result))
+                               schema(accumulator), schema(result), transposed)
       .Union();
 }
 
 Offset<void> put_kind(Builder& b, const Generic& generic) {
-  const auto& [iterators, maps, bodies, accumulator, result] = generic;
+  const auto& [iterators, maps, bodies, accumulator, result, join] = generic;
   std::vector<std::uint32_t> map_rows;
   std::vector<std::vector<std::int64_t>> rows;
   for (const AffineMap& map : maps) {
@@ -405,7 +410,7 @@ Offset<void> put_kind(Builder& b, const Generic& generic) {
   const auto bodies_at = put_structs(b, runs);
   const auto nodes_at = put_structs(b, nodes);
   return fb::CreateGeneric(b, iterators_at, map_rows_at, maps_at, bodies_at, nodes_at, schema(accumulator),
-                           schema(result))
+                           schema(result), join ? flatbuffers::Optional(schema(*join)) : flatbuffers::nullopt)
       .Union();
 }
 
@@ -954,6 +959,17 @@ Operator get_operator(Reader& r, const fb::Operator& row) {
   out.kind = r.one_of<OperatorKind>(row.kind());
   out.in = r.ids<OperandId>(row.in());
   out.out = OperandId{row.out()};
+  OperatorAttributes& a = out.attributes;
+  a.transposed = row.transposed();
+  a.epsilon = row.epsilon();
+  a.heads = row.heads();
+  a.kv_heads = row.kv_heads();
+  a.scale = row.scale();
+  a.causal = row.causal();
+  a.window = row.window();
+  a.axes = r.numbers(row.axes());
+  a.begin = r.numbers(row.begin());
+  a.end = r.numbers(row.end());
   return out;
 }
 
@@ -1067,6 +1083,7 @@ Generic get_generic(Reader& r, const fb::Generic& row) {
     return run;
   });
   if (next != nodes.size()) r.fail("the bodies have {} nodes and say {}", nodes.size(), next);
+  if (const auto join = row.join()) out.join = r.one_of<ExprOp>(*join);
   out.accumulator = r.one_of<DType>(row.accumulator());
   out.result = r.one_of<DType>(row.result());
   return out;
@@ -1093,7 +1110,8 @@ StageKind get_kind(Reader& r, const fb::Stage& row) {
                            k->k_pages(),
                            r.one_of<DType>(k->operand()),
                            r.one_of<DType>(k->accumulator()),
-                           r.one_of<DType>(k->result())};
+                           r.one_of<DType>(k->result()),
+                           k->transposed()};
       break;
     case fb::StageKind::Generic:
       if (const auto* k = row.kind_as_Generic()) return get_generic(r, *k);

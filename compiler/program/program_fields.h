@@ -73,14 +73,31 @@ void fields(Io& io, typename Io::template Ref<Operand> operand) {
 }
 
 template <class Io>
+void fields(Io& io, typename Io::template Ref<OperatorAttributes> attributes) {
+  const OperatorAttributes usual;
+  auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end] = attributes;
+  io.brief("transposed", transposed);
+  io.brief("epsilon", epsilon);
+  io.brief("heads", heads);
+  io.brief("kv_heads", kv_heads);
+  io.brief("scale", scale, usual.scale);
+  io.brief("causal", causal);
+  io.brief("window", window);
+  io.brief("axes", axes);
+  io.brief("begin", begin);
+  io.brief("end", end);
+}
+
+template <class Io>
 void fields(Io& io, typename Io::template Ref<Operator> op) {
-  auto& [id, name, kind, in, out, where] = op;
+  auto& [id, name, kind, in, out, attributes, where] = op;
   static_cast<void>(where);
   io.required("id", id);
   io.required("name", name);
   io.shown("kind", kind);
   io.required("in", in);
   io.required("out", out);
+  io.brief("attributes", attributes);
 }
 
 template <class Io>
@@ -166,7 +183,7 @@ void fields(Io& io, typename Io::template Ref<Store> store) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<MatmulTiles> matmul) {
-  auto& [op, block_m, block_n, page_k, k_tiles, k_pages, operand, accumulator, result] = matmul;
+  auto& [op, block_m, block_n, page_k, k_tiles, k_pages, operand, accumulator, result, transposed] = matmul;
   io.required("op", op);
   io.shown("block_m", block_m);
   io.shown("block_n", block_n);
@@ -176,6 +193,7 @@ void fields(Io& io, typename Io::template Ref<MatmulTiles> matmul) {
   io.shown("operand", operand);
   io.shown("accumulator", accumulator);
   io.shown("result", result);
+  io.brief("transposed", transposed);
 }
 
 template <class Io>
@@ -188,12 +206,13 @@ void fields(Io& io, typename Io::template Ref<ExprNode> node) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Generic> generic) {
-  auto& [iterators, maps, bodies, accumulator, result] = generic;
+  auto& [iterators, maps, bodies, accumulator, result, join] = generic;
   io.required("iterators", iterators);
   io.required("maps", maps);
   io.required("bodies", bodies);
   io.shown("accumulator", accumulator);
   io.shown("result", result);
+  io.optional("join", join);
 }
 
 template <class Io>

@@ -134,24 +134,6 @@ struct Form<Fill> {
 // What cannot be said so (too deep, or no expression at all) is the list of its postfix nodes.
 constexpr std::size_t deepest_nesting = 24;
 
-constexpr std::size_t arity(ExprOp op) {
-  switch (op) {
-    case ExprOp::operand:
-    case ExprOp::accumulator:
-    case ExprOp::constant:
-      return 0;
-    case ExprOp::negate:
-      return 1;
-    case ExprOp::add:
-    case ExprOp::subtract:
-    case ExprOp::multiply:
-    case ExprOp::maximum:
-    case ExprOp::minimum:
-      return 2;
-  }
-  return 0;
-}
-
 std::optional<Json> nested(const Expr& expr) {
   struct Value {
     Json json;

@@ -219,6 +219,8 @@ void check_operators(OperatorGraph& graph, const std::vector<std::size_t>& order
       case OperatorKind::matmul:
         check_matmul(graph, op, gaps, out);
         break;
+      default:
+        out.error(Code::RDU1011, op.where, "operator '{}' is a {}; {}", op.name, name_of(op.kind), operators_there_are);
     }
   }
 }

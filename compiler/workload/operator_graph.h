@@ -28,8 +28,8 @@ struct Operand {
   TensorRole role = TensorRole::intermediate;
   std::vector<std::int64_t> shape;  // of outputs and intermediates: worked out from the operators
   DType dtype = DType::fp32;
-  Fill fill;                        // ZeroFill for outputs and intermediates
-  std::string where;                // position in the workload file, for messages; not part of equality
+  Fill fill;          // ZeroFill for outputs and intermediates
+  std::string where;  // position in the workload file, for messages; not part of equality
 
   friend bool operator==(const Operand& a, const Operand& b) {
     return a.id == b.id && a.name == b.name && a.role == b.role && a.shape == b.shape && a.dtype == b.dtype &&
@@ -37,8 +37,86 @@ struct Operand {
   }
 };
 
+// What each kind computes. An operand of rank r is a stack (its leading r - 2 extents) of matrices of rows and columns;
+// one of rank 1 is a row. Arithmetic is done in accumulator_of(dtype of the operands): every operand element is
+// converted to it, every step of a formula below is rounded (floats) or wraps around (integers) on its own and in the
+// order written, and only the result is converted to its own dtype. Elementary functions are those of
+// support/elementary.h. A sum or maximum over a row starts with the row's first element and takes the others one by one
+// in rising column.
+//
+// Point-wise operators: an operand's extents, from the last backwards, equal the result's or are 1 (and then repeated);
+// missing leading extents count as 1. The result's shape is the greatest of each extent.
 enum class OperatorKind : std::uint8_t {
-  matmul,  // out(m x n) = in0(m x k) in1(k x n); in0 and in1 of one dtype; accumulated in accumulator_of(dtype)
+  // out(m x n) = in0(m x k) in1(k x n); in0 and in1 of one dtype. `transposed`: in1 is n x k. Stacks: in0's and in1's
+  // leading
+  // extents are equal, or in1's divide in0's (each matrix of in1 serves in0 / in1 consecutive ones).
+  matmul,
+
+  // Point-wise, of two operands of one dtype.
+  add,
+  subtract,
+  multiply,
+  divide,
+  maximum,
+  minimum,
+  // Point-wise, of one operand. Floats only, but negate, absolute and relu.
+  negate,
+  absolute,
+  relu,  // max(x, 0)
+  exponential,
+  square_root,
+  reciprocal,  // 1 / x
+  tanh,
+  erf,
+  sigmoid,    // 1 / (1 + exp(-x))
+  silu,       // x / (1 + exp(-x))
+  gelu,       // (0.5 x) (1 + erf(x sqrt(1/2)))
+  gelu_tanh,  // (0.5 x) (1 + tanh(sqrt(2/pi) (x + 0.044715 ((x x) x))))
+  cast,       // x, in the result's dtype
+
+  // By row, n columns, of one operand (and of weights of one row). 1/n is rounded once.
+  softmax,     // m = max x_j; e_j = exp(x_j - m); e_j / sum e_j
+  rms_norm,    // in: x, w. r = 1 / sqrt((sum x_j x_j) (1/n) + epsilon); (x_j r) w_j
+  layer_norm,  // in: x, w, b. u = (sum x_j) (1/n); d_j = x_j - u; r = 1 / sqrt((sum d_j d_j) (1/n) + epsilon); (d_j r)
+               // w_j + b_j
+  reduce_sum,
+  reduce_mean,
+  reduce_max,
+  reduce_min,  // to one column; mean: (sum x_j) (1/n)
+
+  // Rotary embedding of `heads` heads of n / heads = d columns each: in: x(m x n), cos(m x d/2), sin(m x d/2). With x_j
+  // and
+  // y_j = x_(j + d/2) the two halves of a head: x_j cos_j - y_j sin_j, and y_j cos_j + x_j sin_j.
+  rotary,
+  // in: q(m x heads d), k(c x kv_heads d), v(c x kv_heads d); out(m x heads d). Head h reads k's and v's head h
+  // kv_heads / heads.
+  // t_ij = (q_i . k_j) scale, the sum in rising d from zero as in a matmul; where `causal`, only j <= i + c - m take
+  // part, and
+  // where `window` is not 0, only j > i + c - m - window; p = softmax of those; (sum p_ij v_j) in rising j from zero,
+  // p_ij
+  // converted to v's dtype first.
+  attention,
+
+  // Moves, exact to the bit.
+  gather,     // in: table(rows x n), indices(m, int32 or int64); out(m x n): row indices_i of the table
+  transpose,  // the axes in the order of `axes`
+  reshape,    // to the result's shape, row-major order kept
+  slice,      // `begin`, `end`, one each an axis
+  concat,     // of one or more operands along axes[0]
+};
+
+// What a kind needs to know beside its operands; what it does not name stays as it is here.
+struct OperatorAttributes {
+  bool transposed = false;               // matmul
+  double epsilon = 0;                    // rms_norm, layer_norm; rounded to the arithmetic's type
+  std::uint32_t heads = 0;               // rotary, attention
+  std::uint32_t kv_heads = 0;            // attention; divides heads
+  double scale = 1;                      // attention
+  bool causal = false;                   // attention
+  std::int64_t window = 0;               // attention; 0: none
+  std::vector<std::int64_t> axes;        // transpose, concat
+  std::vector<std::int64_t> begin, end;  // slice
+  friend bool operator==(const OperatorAttributes&, const OperatorAttributes&) = default;
 };
 
 struct Operator {
@@ -47,30 +125,43 @@ struct Operator {
   OperatorKind kind = OperatorKind::matmul;
   std::vector<OperandId> in;
   OperandId out;
+  OperatorAttributes attributes;
   std::string where;  // as above
 
   friend bool operator==(const Operator& a, const Operator& b) {
-    return a.id == b.id && a.name == b.name && a.kind == b.kind && a.in == b.in && a.out == b.out;
+    return a.id == b.id && a.name == b.name && a.kind == b.kind && a.in == b.in && a.out == b.out &&
+           a.attributes == b.attributes;
   }
 };
+
+// Ranges of the list above.
+constexpr bool is_binary_point_wise(OperatorKind k) {
+  return k >= OperatorKind::add && k <= OperatorKind::minimum;
+}
+constexpr bool is_unary_point_wise(OperatorKind k) {
+  return k >= OperatorKind::negate && k <= OperatorKind::cast;
+}
+constexpr bool is_row_wise(OperatorKind k) {
+  return k >= OperatorKind::softmax && k <= OperatorKind::reduce_min;
+}
 
 // [schedule.OP]: what the user pins of what the compiler would choose. Absent: the compiler's choice.
 struct SchedulePin {
   OperatorId op;
-  std::optional<std::uint32_t> sites;       // at most so many a chip
-  std::optional<std::uint32_t> unroll_m;    // sites along each loop
+  std::optional<std::uint32_t> sites;     // at most so many a chip
+  std::optional<std::uint32_t> unroll_m;  // sites along each loop
   std::optional<std::uint32_t> unroll_n;
   std::optional<std::uint32_t> unroll_k;
-  std::optional<std::uint32_t> block_m;     // tiles of an output block
+  std::optional<std::uint32_t> block_m;  // tiles of an output block
   std::optional<std::uint32_t> block_n;
-  std::optional<std::uint32_t> page_k;      // tiles of the contraction a page
-  std::optional<std::uint32_t> depth;       // pages of the operands' buffers
+  std::optional<std::uint32_t> page_k;  // tiles of the contraction a page
+  std::optional<std::uint32_t> depth;   // pages of the operands' buffers
   friend bool operator==(const SchedulePin&, const SchedulePin&) = default;
 };
 
 struct OperatorGraph {
   std::string name;
-  std::vector<Operand> operands;   // ids by position in the workload file
+  std::vector<Operand> operands;    // ids by position in the workload file
   std::vector<Operator> operators;  // in an order in which operands are written before they are read
   std::vector<SchedulePin> pins;
   friend bool operator==(const OperatorGraph&, const OperatorGraph&) = default;
