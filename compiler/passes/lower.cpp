@@ -63,6 +63,10 @@ Result<SpatialProgram> lower(SpatialProgram program, const Target& target) {
     const Operand& a = graph.operand(op.in[0]);
     const Operand& b = graph.operand(op.in[1]);
     const Operand& c = graph.operand(op.out);
+    if (op.attributes.transposed) {
+      out.error(Code::RDU4113, where, "matmul '{}' has a transposed operand, which is not lowered", op.name);
+      continue;
+    }
     if (a.shape.size() != 2 || b.shape.size() != 2 || c.shape.size() != 2) {
       out.error(Code::RDU4113, where, "the operands of matmul '{}' have ranks {}, {} and {}; only rank 2 is lowered",
                 op.name, a.shape.size(), b.shape.size(), c.shape.size());

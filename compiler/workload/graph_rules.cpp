@@ -12,14 +12,13 @@
 
 #include "compiler/support/units.h"
 #include "compiler/workload/fill_rules.h"
+#include "compiler/workload/operator_rules.h"
+#include "compiler/workload/operator_traits.h"
 #include "compiler/workload/read_workload.h"
 #include "compiler/workload/shape_text.h"
 
 namespace rdusim {
 namespace {
-
-constexpr std::string_view operators_there_are =
-    "there is 'matmul', out(m x n) = in0(m x k) in1(k x n), of two operands of rank 2";
 
 // The first operator that writes each operand.
 std::vector<std::optional<std::size_t>> writers(const OperatorGraph& graph) {
@@ -31,108 +30,79 @@ std::vector<std::optional<std::size_t>> writers(const OperatorGraph& graph) {
   return out;
 }
 
-std::string named(const Operand& o) {
-  return fmt::format("'{}' ({})", o.name, shape_text(o.shape));
+// As many operands as the kind takes.
+bool right_count(const Operator& op, Diagnostics& out) {
+  const OperatorTraits traits = traits_of(op.kind);
+  if (op.in.size() >= traits.least_operands && op.in.size() <= traits.most_operands) return true;
+  out.error(Code::RDU1030, op.where, "operator '{}' is a {} of {} operands; it takes {}", op.name, name_of(op.kind),
+            op.in.size(), traits.form);
+  return false;
 }
 
-// The dtypes that the result of a sum kept in `accumulator` may be converted to, itself first.
-std::span<const DType> result_dtypes(DType operand) {
-  static constexpr std::array from_int8 = {DType::int32, DType::int8};
-  static constexpr std::array from_int32 = {DType::int32};
-  static constexpr std::array from_int64 = {DType::int64};
-  static constexpr std::array from_floats = {DType::fp32, DType::bf16, DType::fp8_e4m3, DType::fp8_e5m2};
-  switch (operand) {
-    case DType::int8:
-      return from_int8;
-    case DType::int32:
-      return from_int32;
-    case DType::int64:
-      return from_int64;
-    default:
-      return from_floats;
-  }
-}
-
-void check_matmul(OperatorGraph& graph, const Operator& op, std::vector<OperandGaps>& gaps, Diagnostics& out) {
-  Operand& result = graph.operands[op.out.value];
-  OperandGaps& result_gaps = gaps[op.out.value];
-  // Until the end says otherwise, nothing follows for the result, and nothing is said of what depends on it.
-  const bool shape_open = std::exchange(result_gaps.shape, false);
-  const bool dtype_open = std::exchange(result_gaps.dtype, false);
-  const bool result_known = !std::exchange(result_gaps.faulty, true);
-
-  if (op.in.size() != 2) {
-    out.error(Code::RDU1011, op.where, "operator '{}' is a matmul of {} operands; {}", op.name, op.in.size(),
-              operators_there_are);
-    return;
-  }
-  for (const OperandId in : op.in) {
-    const OperandGaps& g = gaps[in.value];
-    if (g.faulty || g.shape || g.dtype)
-      return;  // a gap that is still open: no operator writes it, which is said elsewhere
-  }
-  const Operand& a = graph.operands[op.in[0].value];
-  const Operand& b = graph.operands[op.in[1].value];
-
+// Operands have one dtype, but the indices of a gather, and it is one that the kind computes in.
+bool dtypes_suit(const OperatorGraph& graph, const Operator& op, Diagnostics& out) {
+  const Operand& first = graph.operand(op.in[0]);
   bool sound = true;
-  for (const Operand* operand : {&a, &b}) {
-    if (operand->shape.size() != 2) {
+  for (std::size_t i = 0; i < op.in.size(); ++i) {
+    const Operand& operand = graph.operand(op.in[i]);
+    if (op.kind == OperatorKind::gather && i == 1) {
+      if (operand.dtype == DType::int32 || operand.dtype == DType::int64) continue;
+      out.error(Code::RDU1012, op.where, "operator '{}' takes indices of int32 or int64; '{}' is {}", op.name,
+                operand.name, name_of(operand.dtype))
+          .note(operand.where, "'{}' is {}", operand.name, name_of(operand.dtype));
       sound = false;
-      out.error(Code::RDU1011, op.where, "operator '{}' is a matmul of '{}', which has rank {}; {}", op.name,
-                operand->name, operand->shape.size(), operators_there_are)
-          .note(operand->where, "'{}' is {}", operand->name, shape_text(operand->shape));
+    } else if (operand.dtype != first.dtype) {
+      out.error(Code::RDU1012, op.where, "operator '{}' takes operands of one dtype; '{}' is {}, and '{}' is {}",
+                op.name, first.name, name_of(first.dtype), operand.name, name_of(operand.dtype))
+          .note(first.where, "'{}' is {}", first.name, name_of(first.dtype))
+          .note(operand.where, "'{}' is {}", operand.name, name_of(operand.dtype));
+      sound = false;
+      break;
     }
   }
-  if (a.dtype != b.dtype) {
-    out.error(Code::RDU1012, op.where, "operator '{}' multiplies '{}', {}, and '{}', {}; both need one dtype", op.name,
-              a.name, name_of(a.dtype), b.name, name_of(b.dtype))
-        .note(a.where, "'{}' is {}", a.name, name_of(a.dtype))
-        .note(b.where, "'{}' is {}", b.name, name_of(b.dtype));
+  if (is_integer(first.dtype) && !traits_of(op.kind).integers) {
+    out.error(Code::RDU1012, op.where, "operator '{}' is a {}, which takes floats; '{}' is {}", op.name,
+              name_of(op.kind), first.name, name_of(first.dtype))
+        .note(first.where, "'{}' is {}", first.name, name_of(first.dtype));
     sound = false;
   }
-  if (a.shape.size() == 2 && b.shape.size() == 2 && a.shape[1] != b.shape[0]) {
-    out.error(Code::RDU1009, op.where, "operator '{}' contracts {} columns of '{}' with {} rows of '{}'", op.name,
-              a.shape[1], a.name, b.shape[0], b.name)
-        .note(a.where, "{}", named(a))
-        .note(b.where, "{}", named(b));
-    sound = false;
-  }
-  if (!sound) return;
+  return sound;
+}
 
-  const std::vector<std::int64_t> shape = {a.shape[0], b.shape[1]};
-  const auto elements = checked_multiply(shape[0], shape[1]);
-  if (!elements || !checked_multiply(*elements, a.shape[1])) {
-    out.error(Code::RDU1008, op.where,
-              "operator '{}' has {} x {} x {} multiply-accumulates, which 64 bits do not count", op.name, shape[0],
-              a.shape[1], shape[1]);
-    return;
+// Closes the gap of the result's dtype, or holds what is given to the kind.
+bool settle_dtype(const OperatorGraph& graph, const Operator& op, bool open, Operand& result, Diagnostics& out) {
+  const DType operand = graph.operand(op.in[0]).dtype;
+  const auto allowed = result_dtypes(op.kind, operand);
+  if (open && op.kind == OperatorKind::cast) {
+    out.error(Code::RDU1037, op.where, "operator '{}' casts '{}', and '{}' has no dtype", op.name,
+              graph.operand(op.in[0]).name, result.name)
+        .note(result.where, "'{}' is here", result.name);
+    return false;
   }
-  if (!result_known) return;
-  const auto allowed = result_dtypes(a.dtype);
-  if (dtype_open) {
+  if (open) {
     result.dtype = allowed.front();
-  } else if (std::find(allowed.begin(), allowed.end(), result.dtype) == allowed.end()) {
-    std::vector<std::string_view> names;
-    for (const DType t : allowed) names.push_back(name_of(t));
-    out.error(Code::RDU1012, op.where, "operator '{}' multiplies {} and gives {}; '{}' is {}", op.name,
-              name_of(a.dtype), fmt::join(names, " or "), result.name, name_of(result.dtype))
-        .note(result.where, "'{}' is {}", result.name, name_of(result.dtype));
-    return;
+    return true;
   }
-  if (shape_open) {
+  if (std::find(allowed.begin(), allowed.end(), result.dtype) != allowed.end()) return true;
+  std::vector<std::string_view> names;
+  for (const DType t : allowed) names.push_back(name_of(t));
+  out.error(Code::RDU1012, op.where, "operator '{}' takes {} and gives {}; '{}' is {}", op.name, name_of(operand),
+            fmt::join(names, " or "), result.name, name_of(result.dtype))
+      .note(result.where, "'{}' is {}", result.name, name_of(result.dtype));
+  return false;
+}
+
+bool settle_shape(const OperatorCase& c, bool open, const Shape& shape, Operand& result) {
+  if (open) {
     result.shape = shape;
-    const std::size_t before = out.error_count();
-    check_shape(result, result.where, out);
-    if (out.error_count() != before) return;
-  } else if (result.shape != shape) {
-    out.error(Code::RDU1009, op.where, "operator '{}' gives {}, where '{}' is {}", op.name, shape_text(shape),
-              result.name, shape_text(result.shape))
-        .note(a.where, "{}", named(a))
-        .note(b.where, "{}", named(b))
-        .note(result.where, "{}", named(result));
-    return;
+    const std::size_t before = c.out.error_count();
+    check_shape(result, result.where, c.out);
+    return c.out.error_count() == before;
   }
-  result_gaps.faulty = false;
+  if (result.shape == shape) return true;
+  c.error(Code::RDU1009, "operator '{}' gives {}, where '{}' is {}", c.op.name, shape_text(shape), result.name,
+          shape_text(result.shape));
+  return false;
 }
 
 }  // namespace
@@ -211,18 +181,33 @@ std::vector<std::size_t> writing_order(const OperatorGraph& graph, Diagnostics& 
   return order;
 }
 
+void check_operator(OperatorGraph& graph, std::size_t position, std::vector<OperandGaps>& gaps, Diagnostics& out) {
+  const Operator op = graph.operators[position];  // a copy: operands are changed
+  Operand& result = graph.operands[op.out.value];
+  OperandGaps& result_gaps = gaps[op.out.value];
+  // Until the end says otherwise, nothing follows for the result, and nothing is said of what depends on it.
+  const bool shape_open = std::exchange(result_gaps.shape, false);
+  const bool dtype_open = std::exchange(result_gaps.dtype, false);
+  const bool result_known = !std::exchange(result_gaps.faulty, true);
+
+  if (!right_count(op, out) || !check_attributes(op, out)) return;
+  for (const OperandId in : op.in) {
+    const OperandGaps& g = gaps[in.value];
+    if (g.faulty || g.shape || g.dtype) return;  // open still: no operator writes it, which is said elsewhere
+  }
+  const OperatorCase c{graph, op, shape_open || !result_known ? nullptr : &result.shape, out};
+  const bool dtypes_sound = dtypes_suit(graph, op, out);
+  if (!result_known && op.kind == OperatorKind::reshape) return;
+  const auto shape = result_shape(c);
+  if (!dtypes_sound || !shape || !result_known) return;
+  if (!settle_dtype(graph, op, dtype_open, result, out)) return;
+  if (!settle_shape(c, shape_open, *shape, result)) return;
+  result_gaps.faulty = false;
+}
+
 void check_operators(OperatorGraph& graph, const std::vector<std::size_t>& order, std::vector<OperandGaps>& gaps,
                      Diagnostics& out) {
-  for (const std::size_t i : order) {
-    const Operator op = graph.operators[i];  // a copy: its operands are changed
-    switch (op.kind) {
-      case OperatorKind::matmul:
-        check_matmul(graph, op, gaps, out);
-        break;
-      default:
-        out.error(Code::RDU1011, op.where, "operator '{}' is a {}; {}", op.name, name_of(op.kind), operators_there_are);
-    }
-  }
+  for (const std::size_t i : order) check_operator(graph, i, gaps, out);
 }
 
 void check_writers(const OperatorGraph& graph, bool complete, Diagnostics& out) {

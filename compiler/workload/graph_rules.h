@@ -21,8 +21,12 @@ struct OperandGaps {
 // Requires operands within range.
 std::vector<std::size_t> writing_order(const OperatorGraph& graph, Diagnostics& out);
 
-// Walks `order`, holds each operator to its rules and closes the gaps of what it writes.
-// Errors: RDU1008, RDU1009, RDU1011, RDU1012.
+// Holds one operator to its rules and closes the gaps of what it writes: its shape, and the first dtype that its kind
+// gives. Errors: RDU1008, RDU1009, RDU1012, RDU1030-RDU1037. Requires operands within range, and those that it reads
+// closed.
+void check_operator(OperatorGraph& graph, std::size_t position, std::vector<OperandGaps>& gaps, Diagnostics& out);
+
+// The same for all, walking `order`.
 void check_operators(OperatorGraph& graph, const std::vector<std::size_t>& order, std::vector<OperandGaps>& gaps,
                      Diagnostics& out);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,6 +20,7 @@
 #include "compiler/workload/float_bits.h"
 #include "compiler/workload/graph_rules.h"
 #include "compiler/workload/npy.h"
+#include "compiler/workload/operator_traits.h"
 #include "compiler/workload/safetensors.h"
 
 namespace rdusim {
@@ -162,6 +164,40 @@ class WorkloadReader {
     if (const auto* i = node.as_integer()) return *i;
     wrong_type(node, what, "an integer");
     return std::nullopt;
+  }
+  std::optional<bool> boolean_at(const TomlValue& node, std::string_view what) {
+    if (const auto* b = node.as_boolean()) return *b;
+    wrong_type(node, what, "a boolean");
+    return std::nullopt;
+  }
+  std::optional<double> number_at(const TomlValue& node, std::string_view what) {
+    if (const auto* i = node.as_integer()) return static_cast<double>(*i);
+    if (const auto* d = node.as_float()) return *d;
+    wrong_type(node, what, "a number");
+    return std::nullopt;
+  }
+  // A number of things, 1 or more; 1 where it is none.
+  std::uint32_t count_at(const TomlValue& node, std::string_view what) {
+    constexpr std::int64_t most = 1 << 20;
+    const auto n = integer_at(node, what);
+    if (!n) return 1;
+    if (*n >= 1 && *n <= most) return static_cast<std::uint32_t>(*n);
+    error(Code::RDU1033, position_of(node), "{} is {}; it is 1 to {}", what, *n, most);
+    return 1;
+  }
+  std::vector<std::int64_t> integers_at(const TomlValue& node, std::string_view what) {
+    std::vector<std::int64_t> out;
+    const TomlArray* list = node.as_array();
+    if (list == nullptr) {
+      wrong_type(node, what, "an array of integers");
+      return out;
+    }
+    for (const TomlValue& element : *list) {
+      const auto n = integer_at(element, fmt::format("an element of {}", what));
+      if (!n) break;
+      out.push_back(*n);
+    }
+    return out;
   }
   const TomlValue* table_at(const TomlValue& node, std::string_view what) {
     if (node.as_table() != nullptr) return &node;
@@ -562,19 +598,11 @@ class WorkloadReader {
     const TomlValue* table = table_at(node, "an operator");
     if (table == nullptr) return;
     const Position at = position_of(node);
-    const auto meant =
-        unknown_keys(*table, "an operator", std::array<std::string_view, 4>{"kind", "in", "out", "name"});
+    const auto meant = unknown_keys(*table, "an operator", operator_keys());
 
     bool sound = true;
-    constexpr std::array<std::string_view, 1> kinds = {"matmul"};
     if (const TomlValue* kind = required(*table, "kind", at, "an operator", meant)) {
-      const std::string* s = string_at(*kind, "the kind of an operator");
-      sound = s != nullptr;
-      if (s != nullptr && *s != kinds[0]) {
-        sound = false;
-        error(Code::RDU1011, position_of(*kind), "there is no operator of the kind '{}'; there is: {}", *s,
-              fmt::join(kinds, ", "));
-      }
+      sound = read_kind(*kind, op);
     } else {
       sound = false;
     }
@@ -613,8 +641,99 @@ class WorkloadReader {
     } else {
       sound = false;
     }
-    if (!sound) return;
+    if (!sound || !read_attributes(*table, what, at, meant, op)) return;
     graph_.operators.push_back(std::move(op));
+  }
+
+  static std::vector<std::string_view> operator_keys() {
+    std::vector<std::string_view> keys = {"kind", "in", "out", "name"};
+    for (const Attribute a : all_attributes) keys.push_back(name_of(a));
+    return keys;
+  }
+
+  bool read_kind(const TomlValue& node, Operator& op) {
+    const std::string* s = string_at(node, "the kind of an operator");
+    if (s == nullptr) return false;
+    std::vector<std::string_view> names;
+    for (const OperatorKind kind : all_operator_kinds) names.push_back(name_of(kind));
+    const auto found = std::find(names.begin(), names.end(), *s);
+    if (found == names.end()) {
+      Diagnostic& d = error(Code::RDU1011, position_of(node), "there is no operator of the kind '{}'", *s);
+      const std::string_view likely = nearest(*s, names);
+      if (likely.empty()) {
+        d.suggest("known are: {}", fmt::join(names, ", "));
+      } else {
+        d.suggest("did you mean '{}'?", likely);
+      }
+      return false;
+    }
+    op.kind = all_operator_kinds[static_cast<std::size_t>(found - names.begin())];
+    return true;
+  }
+
+  bool read_attributes(const TomlValue& table, std::string_view what, Position at,
+                       const std::vector<std::string_view>& meant, Operator& op) {
+    const std::size_t before = found_.size();
+    OperatorAttributes& a = op.attributes;
+    for (const Attribute attribute : all_attributes) {
+      const TomlValue* node = table.find(name_of(attribute));
+      if (node == nullptr) continue;
+      if (!takes(op.kind, attribute)) {
+        error(Code::RDU1032, position_of(*node), "{} has '{}', which a {} does not know", what, name_of(attribute),
+              name_of(op.kind));
+        continue;
+      }
+      const std::string named = fmt::format("'{}' of {}", name_of(attribute), what);
+      switch (attribute) {
+        case Attribute::transposed:
+          a.transposed = boolean_at(*node, named).value_or(false);
+          break;
+        case Attribute::causal:
+          a.causal = boolean_at(*node, named).value_or(false);
+          break;
+        case Attribute::epsilon:
+          a.epsilon = number_at(*node, named).value_or(1);
+          break;
+        case Attribute::scale:
+          a.scale = number_at(*node, named).value_or(1);
+          break;
+        case Attribute::heads:
+          a.heads = count_at(*node, named);
+          break;
+        case Attribute::kv_heads:
+          a.kv_heads = count_at(*node, named);
+          break;
+        case Attribute::window:
+          a.window = integer_at(*node, named).value_or(0);
+          break;
+        case Attribute::axes:
+          a.axes = integers_at(*node, named);
+          break;
+        case Attribute::begin:
+          a.begin = integers_at(*node, named);
+          break;
+        case Attribute::end:
+          a.end = integers_at(*node, named);
+          break;
+      }
+    }
+    for (const Attribute attribute :
+         {Attribute::epsilon, Attribute::heads, Attribute::axes, Attribute::begin, Attribute::end}) {
+      if (takes(op.kind, attribute)) required(table, name_of(attribute), at, what, meant);
+    }
+    if (op.kind == OperatorKind::attention && table.find("kv_heads") == nullptr) a.kv_heads = a.heads;
+    if (op.kind == OperatorKind::attention && table.find("scale") == nullptr) scales_open_.insert(op.out);
+    return found_.size() == before;
+  }
+
+  // The scale of an attention that has none of its own: 1 / sqrt(the width of a head).
+  void settle_scales() {
+    for (Operator& op : graph_.operators) {
+      if (!scales_open_.contains(op.out) || op.in.empty() || op.attributes.heads == 0) continue;
+      const auto& shape = graph_.operand(op.in[0]).shape;
+      if (shape.empty() || shape.back() < op.attributes.heads) continue;
+      op.attributes.scale = 1 / std::sqrt(static_cast<double>(shape.back() / op.attributes.heads));
+    }
   }
 
   std::optional<OperandId> tensor_at(const TomlValue& node, std::string_view what,
@@ -650,6 +769,7 @@ class WorkloadReader {
     }
     const auto order = writing_order(graph_, out);
     check_operators(graph_, order, gaps_, out);
+    settle_scales();
     for (const Diagnostic& d : out.list()) found_.emplace_back(position_in(d.where), d);
 
     std::vector<Operator> ordered;
@@ -721,8 +841,9 @@ class WorkloadReader {
   const std::string folder_;
   std::vector<std::pair<Position, Diagnostic>> found_;
   OperatorGraph graph_;
-  std::vector<OperandGaps> gaps_;                                    // of each operand
-  bool complete_ = true;                                             // every operator of the file is in the graph
+  std::vector<OperandGaps> gaps_;    // of each operand
+  std::set<OperandId> scales_open_;  // what attentions write that have no scale of their own
+  bool complete_ = true;             // every operator of the file is in the graph
   std::map<std::string, Position, std::less<>> operator_positions_;  // by name
   std::map<std::string, SafetensorsIndex> indices_;                  // by path
   std::map<std::string, std::string> digests_;                       // by path

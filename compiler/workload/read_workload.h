@@ -9,13 +9,14 @@ namespace rdusim {
 
 // Reads `path` ("-": standard input; file fills are then relative to the working folder). File fills become FileFill with
 // the path relative to `path`'s folder, size, SHA-256, and where the data starts. Everything wrong is reported, in order.
-// Errors: RDU1001-RDU1026. Warning: RDU1023.
+// Errors: RDU1001-RDU1026, RDU1030-RDU1037. Warning: RDU1023.
 Result<OperatorGraph> read_workload(const std::string& path);
 
 // Of TOML text; `where` names it in messages, `folder` is what file fills are relative to.
 Result<OperatorGraph> parse_workload(const std::string& text, const std::string& where, const std::string& folder);
 
-// The rules of an operator graph, whoever made it (a reader, an assembled program). Errors: RDU1008-RDU1016, RDU1022.
+// The rules of an operator graph, whoever made it (a reader, an assembled program). Errors: RDU1008-RDU1016, RDU1022,
+// RDU1030-RDU1037.
 Diagnostics check_graph(const OperatorGraph& graph);
 
 }  // namespace rdusim
