@@ -99,6 +99,11 @@ Json to_json(const Report& r) {
   j.set("time", Json().set("clock_ghz", r.clock_ghz).set("simulated_us", r.microseconds));
   j.set("tokens_per_s", Json());
   j.set("macs", Json().set("useful", r.useful_macs).set("padding", r.padding_macs));
+  j.set("roofline", Json()
+                        .set("macs_per_cycle", r.peaks.macs_per_cycle)
+                        .set("hbm_bytes_per_cycle", r.peaks.hbm_bytes_per_cycle)
+                        .set("link_bytes_per_cycle", r.peaks.link_bytes_per_cycle)
+                        .set("pmu_bytes_per_cycle", r.peaks.pmu_bytes_per_cycle));
   j.set("checks", list(r.checks, [](const CheckRow& c) {
           return Json()
               .set("code", code_name(c.code))
@@ -135,7 +140,9 @@ Json to_json(const Report& r) {
               .set("predicted_cycles", s.predicted)
               .set("busy", s.busy)
               .set("stall", std::move(stall))
-              .set("idle", s.idle);
+              .set("idle", s.idle)
+              .set("macs", or_null(s.macs))
+              .set("moved_bytes", s.moved);
         }));
   j.set("buffers", list(r.buffers, [](const BufferRow& b) {
           return Json()

@@ -56,6 +56,14 @@ struct StageRow {
   Cycles cycles = 0, predicted = 0;
   Cycles busy = 0, idle = 0;
   std::array<Cycles, stall_causes> stall{};
+  std::optional<std::uint64_t> macs;  // as these two are meant in roofline.h
+  Bytes moved = 0;
+};
+
+// The most that one chip can do for the program (roofline.h); 0: it has none of it.
+struct RooflinePeaks {
+  double macs_per_cycle = 0;
+  double hbm_bytes_per_cycle = 0, link_bytes_per_cycle = 0, pmu_bytes_per_cycle = 0;
 };
 
 // A buffer, over its instances.
@@ -93,6 +101,7 @@ struct Report {
   std::optional<Residual> residual;  // of a run that finished
   double clock_ghz = 0, microseconds = 0;
   std::uint64_t useful_macs = 0, padding_macs = 0;
+  RooflinePeaks peaks;
   std::vector<CheckRow> checks;
   std::vector<CollectiveRow> collectives;
   std::vector<StageRow> stages;

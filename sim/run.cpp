@@ -21,6 +21,7 @@
 #include "sim/page_checker.h"
 #include "sim/proved.h"
 #include "sim/provenance_checker.h"
+#include "sim/roofline.h"
 #include "sim/trace_outcome.h"
 #include "sim/understudy.h"
 #include "sim/version.h"
@@ -633,6 +634,7 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
   add_checks(loaded, l, finished, outcome.cycles, comparison, r);
   add_collectives(loaded, l, costs, finished, r);
   add_stages(loaded, l, costs, r);
+  add_roofline(loaded, l.instances, l.handshakes, r);
   add_resources(loaded, l, r);
   add_macs(loaded, l, r);
   if (finished) r.bound_by = bound_by(costs);

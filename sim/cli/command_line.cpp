@@ -94,12 +94,13 @@ struct Raw {
   SweepRequest sweep;
   NetRequest net;
   TraceRequest trace;
+  ViewRequest view;
 };
 
 struct Commands {
   CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
            *targets = nullptr, *explain = nullptr, *compare = nullptr, *faults = nullptr, *history = nullptr,
-           *dashboard = nullptr, *sweep = nullptr, *net = nullptr, *trace = nullptr;
+           *dashboard = nullptr, *sweep = nullptr, *net = nullptr, *trace = nullptr, *view = nullptr;
 };
 
 // A command whose words stand as data.
@@ -249,6 +250,7 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.sweep = add(app, words(raw.sweep));
   c.net = add(app, words(raw.net));
   c.trace = add(app, words(raw.trace));
+  c.view = add(app, words(raw.view));
   return c;
 }
 
@@ -442,6 +444,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (commands.sweep->parsed()) return Request(raw.sweep);
   if (commands.net->parsed()) return Request(raw.net);
   if (commands.trace->parsed()) return Request(raw.trace);
+  if (commands.view->parsed()) return Request(raw.view);
   if (raw.explain.code.empty() && !raw.list) return usage("explain: a code is needed, or --list");
   if (raw.list) raw.explain.code.clear();
   return Request(raw.explain);

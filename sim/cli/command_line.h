@@ -14,6 +14,7 @@
 #include "sim/cli/net_command.h"
 #include "sim/cli/sweep_command.h"
 #include "sim/cli/trace_command.h"
+#include "sim/cli/view_command.h"
 #include "sim/compare_outputs.h"
 #include "sim/operands.h"
 #include "sim/run_traces.h"
@@ -85,7 +86,7 @@ struct TextRequest {
 
 using Request = std::variant<CompileRequest, RunRequest, AssembleRequest, CheckRequest, ShowRequest, TargetsRequest,
                              ExplainRequest, CompareRequest, FaultsRequest, HistoryRequest, DashboardRequest,
-                             SweepRequest, NetRequest, TraceRequest, TextRequest>;
+                             SweepRequest, NetRequest, TraceRequest, ViewRequest, TextRequest>;
 
 // `arguments` without the program's name. Errors: RDU6005 usage, RDU6006 what this version does not do yet.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);

@@ -24,6 +24,7 @@ ExitStatus dashboard(const DashboardRequest& request);
 // `stop` as of run(); the points that were run are kept.
 ExitStatus sweep(const SweepRequest& request, std::atomic<bool>& stop);
 ExitStatus trace(const TraceRequest& request);
+ExitStatus view(const ViewRequest& request);
 ExitStatus net(const NetRequest& request);
 
 // Prints `text` as a command's result. `status` stands where it could be written; else RDU5008 is reported.

@@ -1,9 +1,7 @@
 // The dashboard: one HTML page that holds a history and what shows it, and asks nothing of any network.
 //
-// The page's script and style are page/dashboard.js and page/dashboard.css, built into rdusim; charts are drawn by
-// Apache ECharts (its SVG renderer), whose file the target `dashboard_assets` fetches from npm and which is written
-// into the page. Without it the page has its tables and sparklines, and says what is missing. A content-security policy
-// allows the page's own two scripts by their hashes and nothing else: no request, no inline handler.
+// The page's script and style are page/dashboard.js and page/dashboard.css, built into rdusim; what every page has stands
+// in sim/page/html_page.h.
 #pragma once
 
 #include <optional>
@@ -14,8 +12,6 @@
 
 namespace rdusim {
 
-inline constexpr std::uint64_t echarts_bytes_limit = std::uint64_t{16} << 20;
-
 // A sweep's table.jsonl.
 struct SweepFile {
   std::string name;
@@ -25,9 +21,6 @@ struct SweepFile {
 
 // `path`: the folder of a sweep, or its table.jsonl. Errors: RDU8001 where it is no such table, RDU1001, RDU1024.
 Result<SweepFile> read_sweep(const std::string& path);
-
-// The chart library, from `path`; of a file that would end the script that it is put into. Errors: RDU8042, RDU1001.
-Result<std::string> read_echarts(const std::string& path);
 
 // `echarts`: the library's text; absent: tables only. Errors: RDU8041 an empty history and no sweep, those of the
 // store.

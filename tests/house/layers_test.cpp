@@ -44,7 +44,9 @@ const std::vector<std::string> rooms = {
     "sim/reference",
     "sim/compare",
     "sim/history",
+    "sim/page",
     "sim/dashboard",
+    "sim/view",
     "sim/sweep",
     "sim/cli",
     "sim",
@@ -79,7 +81,10 @@ const std::map<std::string, std::set<std::string>> allowed = [] {
   may["sim/reference"] = {"compiler/support", "compiler/workload"};
   may["sim/compare"] = {"compiler/support"};
   may["sim/history"] = {"compiler/support", "sim/compare"};
-  may["sim/dashboard"] = {"compiler/support", "sim/compare", "sim/history"};
+  may["sim/page"] = {"compiler/support"};
+  may["sim/dashboard"] = {"compiler/support", "sim/compare", "sim/history", "sim/page"};
+  may["sim/view"] = {rooms.begin(), rooms.end()};
+  may["sim/view"].erase("sim/cli");
   may["sim/sweep"] = {"compiler/support", "compiler/target", "sim/compare"};
   may["sim"] = {rooms.begin(), rooms.end()};
   may["sim"].erase("sim/cli");

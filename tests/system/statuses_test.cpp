@@ -222,7 +222,7 @@ TEST_CASE("Ctrl-C ends a compile with status 130 and leaves no file") {
 TEST_CASE("every command has --help with an example, on standard output") {
   const Folder folder;
   for (const std::string command : {"compile", "run", "assemble", "check", "show", "targets", "explain", "compare",
-                                    "history", "dashboard", "sweep"}) {
+                                    "history", "dashboard", "sweep", "trace", "view"}) {
     CAPTURE(command);
     const Outcome outcome = rdusim_ok({command, "--help"}, folder);
     CHECK(outcome.out.find("Example:") != std::string::npos);

@@ -1,27 +1,10 @@
 // The dashboard: reads the data block of its own page, and shows what the address behind '#' asks for. Nothing is fetched.
 'use strict';
 (() => {
-const data = JSON.parse(document.getElementById('data').textContent);
-const charts = typeof echarts !== 'undefined';
-const $ = (id) => document.getElementById(id);
-let drawn = [];  // charts of the present view
+const {data, $, element, format, table, chart} = page;
 
-// ---- elements, numbers, addresses
-function element(name, attributes = {}, ...children) {
-  const e = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith('on')) e.addEventListener(key.slice(2), value);
-    else if (value !== null && value !== false) e.setAttribute(key, value === true ? '' : value);
-  }
-  e.append(...children.filter((c) => c !== null));
-  return e;
-}
+// ---- numbers, addresses
 const link = (to, text) => element('a', {href: '#' + to}, text);
-function format(v, unit) {
-  if (v === null || v === undefined) return '–';
-  if (Number.isInteger(v)) return v.toLocaleString('en-US');
-  return unit === 's' ? v.toPrecision(4) : v.toLocaleString('en-US', {maximumSignificantDigits: 5});
-}
 function change(now, old) {
   if (now === null || old === null || old === undefined || old === 0) return '';
   const p = (now - old) / Math.abs(old) * 100;
@@ -84,35 +67,6 @@ function sparkline(values, failed) {
   if (failed) dot.setAttribute('class', 'bad');
   svg.append(line, dot);
   return svg;
-}
-
-function table(columns, rows, limit = 500) {
-  const head = element('tr', {}, ...columns.map((c) => element('th', {class: c.number ? 'number' : null}, c.title)));
-  const body = element('tbody');
-  const add = (from, to) => rows.slice(from, to).forEach((row) => body.append(element('tr', {}, ...row.map((cell, i) =>
-    element('td', {class: columns[i].number ? 'number' : null}, cell === null ? '–' : cell)))));
-  add(0, limit);
-  const box = element('div', {class: 'scroll'}, element('table', {}, element('thead', {}, head), body));
-  if (rows.length <= limit) return box;
-  const more = element('button', {onclick: () => { add(limit, rows.length); more.remove(); }}, `show all ${rows.length} rows`);
-  return element('div', {}, box, more);
-}
-
-// A chart with its table behind it; without the library the table is open.
-function chart(option, columns, rows, name) {
-  const behind = element('details', {open: !charts}, element('summary', {}, 'Table'));
-  const fill = () => { if (behind.open && behind.childElementCount === 1) behind.append(table(columns, rows)); };
-  behind.addEventListener('toggle', fill);
-  if (!charts) { fill(); return element('div', {}, behind); }
-  const box = element('div', {class: 'chart', 'data-chart': name});
-  queueMicrotask(() => {
-    const c = echarts.init(box, document.documentElement.dataset.theme === 'dark' ? 'dark' : null, {renderer: 'svg'});
-    c.setOption({backgroundColor: 'transparent', animation: false, tooltip: {trigger: 'axis', renderMode: 'richText', confine: true},
-                 grid: {left: 12, right: 24, top: 56, bottom: 34, containLabel: true}, legend: {type: 'scroll', top: 0}, ...option,
-                 xAxis: {nameLocation: 'middle', nameGap: 30, ...option.xAxis}});
-    drawn.push(c);
-  });
-  return element('div', {}, box, behind);
 }
 
 // ---- views
@@ -302,8 +256,7 @@ function navigation(view) {
 }
 function show() {
   const began = performance.now();
-  drawn.forEach((c) => c.dispose());
-  drawn = [];
+  page.clear();
   const view = location.hash.slice(1) || '/';
   const [, kind = '', ...words] = view.split('/').map((w) => { try { return decodeURIComponent(w); } catch { return w; } });
   let content;
@@ -321,13 +274,7 @@ function show() {
   document.body.dataset.ready = view;
   document.body.dataset.milliseconds = (performance.now() - began).toFixed(1);
 }
-function theme(name) { document.documentElement.dataset.theme = name; }
-theme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', (e) => { theme(e.matches ? 'dark' : 'light'); show(); });
-$('theme').addEventListener('click', () => { theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'); show(); });
 $('search').addEventListener('input', show);
 addEventListener('hashchange', show);
-addEventListener('resize', () => drawn.forEach((c) => c.resize()));
-if (!charts) $('notice').hidden = false;
-show();
+page.start(show);
 })();

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "sim/page/html_page.h"
 #include "tests/sim/history/fixture.h"
 
 namespace rdusim::test {
