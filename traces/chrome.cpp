@@ -10,8 +10,6 @@ namespace rdusim {
 
 namespace {
 
-constexpr std::size_t flush_bytes = std::size_t{1} << 16;
-
 std::string quoted(std::string_view text) {
   return to_text(Json(text), true);
 }

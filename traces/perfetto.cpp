@@ -8,7 +8,6 @@ namespace rdusim {
 
 namespace {
 
-constexpr std::size_t flush_bytes = std::size_t{1} << 16;
 constexpr std::uint64_t sequence = 1;
 
 // Field numbers of the published schema.
@@ -42,7 +41,7 @@ constexpr std::uint32_t event_names = 2, debug_annotation_names = 3;
 constexpr std::uint32_t iid = 1, name = 2;  // of each
 }  // namespace interned_data
 
-enum Annotation : std::uint64_t { firing = 1, page, stall, cause, completed };
+enum class Annotation : std::uint64_t { firing = 1, page, stall, cause, completed };
 constexpr const char* annotation_names[] = {"firing", "page", "stall_cycles", "waited_for", "completed_at"};
 
 }  // namespace
@@ -135,7 +134,7 @@ void PerfettoWriter::slice(const Slice& s) {
   }
   const auto annotate = [&](Annotation name, std::uint64_t value) {
     part_.clear();
-    part_.number(debug_annotation::name_iid, name);
+    part_.number(debug_annotation::name_iid, static_cast<std::uint64_t>(name));
     part_.number(debug_annotation::uint_value, value);
     event_.message(track_event::debug_annotations, part_);
   };
@@ -143,15 +142,15 @@ void PerfettoWriter::slice(const Slice& s) {
   event_.number(track_event::type, track_event::slice_begin);
   event_.number(track_event::track_uuid, track(s.track));
   event_.number(track_event::name_iid, std::uint64_t{s.name} + 1);
-  annotate(s.firing ? firing : page, s.number);
+  annotate(s.firing ? Annotation::firing : Annotation::page, s.number);
   if (s.firing && s.stall != 0) {
-    annotate(stall, s.stall);
+    annotate(Annotation::stall, s.stall);
     part_.clear();
-    part_.number(debug_annotation::name_iid, cause);
+    part_.number(debug_annotation::name_iid, static_cast<std::uint64_t>(Annotation::cause));
     part_.text(debug_annotation::string_value, cause_name(s.cause));
     event_.message(track_event::debug_annotations, part_);
   }
-  if (s.firing && s.completed != 0) annotate(completed, s.completed);
+  if (s.firing && s.completed != 0) annotate(Annotation::completed, s.completed);
   for (const std::uint64_t f : s.flows_out) event_.fixed64(track_event::flow_ids, f);
   for (const std::uint64_t f : s.flows_in) event_.fixed64(track_event::terminating_flow_ids, f);
   packet_.clear();

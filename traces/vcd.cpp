@@ -9,8 +9,6 @@ namespace rdusim {
 
 namespace {
 
-constexpr std::size_t flush_bytes = std::size_t{1} << 16;
-
 // The shortest codes first: printable characters from '!' to '~'.
 std::string code_of(std::uint32_t n) {
   std::string code;

@@ -13,12 +13,7 @@ namespace rdusim::certificate {
 
 namespace {
 
-constexpr std::uint64_t most_pages = std::uint64_t{1} << 23;
-
-struct Access {
-  const AccessPattern* pattern = nullptr;
-  const Tensor* tensor = nullptr;
-};
+constexpr std::uint64_t most_pages_moved = std::uint64_t{1} << 23;
 
 // Bytes that `stage` moves between memory and its sites in one trip; 0 for what would take too long to count.
 Bytes moved(const Subject& s, const Stage& stage) {
@@ -35,7 +30,7 @@ Bytes moved(const Subject& s, const Stage& stage) {
     if (load != nullptr && i < load->multicast_set.size() && !done.try_emplace(load->multicast_set[i], true).second)
       continue;
     looked_at = sum(looked_at, pages);
-    if (looked_at > most_pages) return 0;
+    if (looked_at > most_pages_moved) return 0;
     for (std::uint64_t page = 0; page < pages; ++page)
       if (const auto box = box_of(pattern, t, s.p.header.native_tile, i, page)) bytes = sum(bytes, box->elements());
   }

@@ -17,16 +17,6 @@ struct Shift {  // of elements of the whole operand, modulo 2^64
   friend bool operator==(const Shift&, const Shift&) = default;
 };
 
-struct Access {
-  const AccessPattern* pattern = nullptr;
-  const Tensor* tensor = nullptr;
-};
-Access access_of(const SpatialProgram& p, const Stage& s) {
-  if (const auto* load = std::get_if<Load>(&s.kind)) return {&load->pattern, &p.tensor(load->tensor)};
-  if (const auto* store = std::get_if<Store>(&s.kind)) return {&store->pattern, &p.tensor(store->tensor)};
-  return {};
-}
-
 // What of `first` decides the extents of an instance's pages: how far its last page reaches beyond the tensor, if it
 // does.
 void sign(std::vector<std::uint64_t>& signature, const AccessPattern& a, const Tensor& t, std::uint32_t native_tile,

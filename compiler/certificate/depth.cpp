@@ -10,7 +10,6 @@ namespace rdusim::certificate {
 
 namespace {
 
-constexpr std::uint64_t most_firings = std::uint64_t{1} << 24;         // of one execution
 constexpr std::uint64_t most_search_firings = std::uint64_t{1} << 25;  // of all executions that look for least depths
 
 // The part of a section's trip that stands for all of it.

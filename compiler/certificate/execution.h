@@ -16,6 +16,9 @@
 
 namespace rdusim::certificate {
 
+// Of one execution: what is beyond is not looked at.
+inline constexpr std::uint64_t most_firings = std::uint64_t{1} << 24;
+
 // How much of a section to execute.
 struct Extent {
   // Those that stand for all, rising (requires Subject::uniform); of a group with fewer, those that it has. Empty: all.

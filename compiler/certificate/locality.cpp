@@ -47,10 +47,6 @@ const char* name(Handshake h) {
   return "";
 }
 
-std::string text(const Site& s) {
-  return fmt::format("chip{}.site({},{})", s.chip.value, s.at.x, s.at.y);
-}
-
 // Where the links do not lead from one chip to the other; empty: they do.
 std::string off_route(const Target& t, const std::vector<LinkId>& route, ChipId from, ChipId to) {
   ChipId at = from;
@@ -89,7 +85,7 @@ Finding handshake_locality(const Subject& s, std::uint64_t& local_edges, std::ui
           const Site& b = s.p.sites_of(end).sites[r];
           if (is_local(e.handshake) == (a == b)) continue;
           return refuted("edge {}: a {} hand-off joins '{}' at {} and '{}' at {}", e.id.value, name(e.handshake),
-                         from.name, text(a), end.name, text(b));
+                         from.name, to_string(a), end.name, to_string(b));
         }
       if (is_local(e.handshake)) continue;
       const std::vector<LinkId> route = to < e.routes.size() ? e.routes[to] : std::vector<LinkId>{};

@@ -15,10 +15,6 @@ struct Interval {
   std::uint64_t shared = 0;  // the buffer whose storage it is; aliases share
 };
 
-std::string text(const Site& s) {
-  return fmt::format("chip{}.site({},{})", s.chip.value, s.at.x, s.at.y);
-}
-
 Bytes tensor_bytes(const Tensor& t) {
   std::uint64_t n = bytes_of(t.dtype);
   for (const std::int64_t e : t.shape) n = product(n, static_cast<std::uint64_t>(std::max<std::int64_t>(e, 0)));
@@ -95,13 +91,13 @@ Finding memory_fit(const Subject& s, MemoryClaim& claim) {
     }
     for (auto& [site, intervals] : sites) {
       const std::string wrong = overlap(intervals);
-      if (!wrong.empty()) fault(refuted("{}: {}", text(site), wrong));
+      if (!wrong.empty()) fault(refuted("{}: {}", to_string(site), wrong));
       Bytes used = 0;
       std::map<std::uint64_t, Bytes> of;  // aliases share
       for (const Interval& i : intervals) {
         of[i.shared] = std::max(of[i.shared], i.end - i.begin);
         if (i.end > s.t.pmu.capacity_bytes)
-          fault(refuted("{}: {} '{}' ends at {}, and the memory has {} bytes", text(site), i.what, *i.name, i.end,
+          fault(refuted("{}: {} '{}' ends at {}, and the memory has {} bytes", to_string(site), i.what, *i.name, i.end,
                         s.t.pmu.capacity_bytes));
       }
       for (const auto& [who, bytes] : of) used = sum(used, bytes);

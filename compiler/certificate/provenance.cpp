@@ -18,8 +18,7 @@ namespace rdusim::certificate {
 
 namespace {
 
-constexpr std::uint64_t most_firings = std::uint64_t{1} << 24;
-constexpr std::uint64_t most_pages = std::uint64_t{1} << 22;  // held at once
+constexpr std::uint64_t most_pages_held = std::uint64_t{1} << 22;
 
 // A page, as far as it matters: elements [begin, end), row-major, of a box of an operand or of an operator's output.
 struct Page {
@@ -52,7 +51,7 @@ class Symbolic {
     const Net net = Net::of(s_, section.id, extent);
     std::uint64_t pages = 0;
     for (const Net::Queue& q : net.queues) pages = sum(pages, q.depth);
-    if (net.all_firings > most_firings || pages > most_pages) {
+    if (net.all_firings > most_firings || pages > most_pages_held) {
       result_.finding = unchecked("section '{}' has {} firings of instances that differ; {} are looked at",
                                   section.name, net.all_firings, most_firings);
       return false;

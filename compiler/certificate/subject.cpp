@@ -15,18 +15,6 @@ bool readable(const Cyclic<T>& c) {
   return !c.empty() && std::all_of(c.begin(), c.end(), [](const auto& run) { return run.repeat != 0; });
 }
 
-struct Access {
-  const AccessPattern* pattern = nullptr;
-  const Tensor* tensor = nullptr;
-  std::uint64_t firings_a_page = 1;
-};
-Access access_of(const SpatialProgram& p, const Stage& s) {
-  if (const auto* load = std::get_if<Load>(&s.kind)) return {&load->pattern, &p.tensor(load->tensor), 1};
-  if (const auto* store = std::get_if<Store>(&s.kind))
-    return {&store->pattern, &p.tensor(store->tensor), std::max<std::uint64_t>(store->chunks.size(), 1)};
-  return {};
-}
-
 bool readable(const Chunk& c) {
   return c.of != 0 && c.index < c.of;
 }
@@ -76,6 +64,17 @@ std::string malformed(const Stage& s, const Access& a) {
 }
 
 }  // namespace
+
+Access access_of(const SpatialProgram& p, const Stage& s) {
+  if (const auto* load = std::get_if<Load>(&s.kind)) return {&load->pattern, &p.tensor(load->tensor), 1};
+  if (const auto* store = std::get_if<Store>(&s.kind))
+    return {&store->pattern, &p.tensor(store->tensor), std::max<std::uint64_t>(store->chunks.size(), 1)};
+  return {};
+}
+
+std::string to_string(const Site& site) {
+  return fmt::format("chip{}.site({},{})", site.chip.value, site.at.x, site.at.y);
+}
 
 Subject::Subject(const SpatialProgram& program, const Target& target) : p(program), t(target) {
   read();

@@ -21,6 +21,16 @@ struct Producer {
   std::size_t port = 0;
 };
 
+// What a Load or a Store reads or writes; no pattern: another stage.
+struct Access {
+  const AccessPattern* pattern = nullptr;
+  const Tensor* tensor = nullptr;
+  std::uint64_t firings_a_page = 1;
+};
+Access access_of(const SpatialProgram& program, const Stage& stage);
+
+std::string to_string(const Site& site);  // "chip0.site(1,2)"
+
 class Subject {
  public:
   Subject(const SpatialProgram& program, const Target& target);

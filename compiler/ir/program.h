@@ -559,4 +559,10 @@ struct SpatialProgram {
   ChipId chip_of(const Stage& s) const { return sites_of(s).sites.front().chip; }
 };
 
+// Where a diagnostic about an operator or operand stands: its line, where that is known.
+template <class Part>
+const std::string& place_of(const SpatialProgram& p, const Part& part) {
+  return part.where.empty() ? p.header.name : part.where;
+}
+
 }  // namespace rdusim

@@ -10,7 +10,7 @@ namespace rdusim {
 namespace {
 
 using Index = std::uint32_t;
-__extension__ using Wide = __int128;
+__extension__ using Length = __int128;  // of a way
 
 constexpr std::size_t most_arcs_looked_at = 50'000'000;  // buffers times arcs: what is beyond keeps its depths unknown
 
@@ -21,7 +21,7 @@ struct Arc {
   std::optional<BufferId> buffer;
 };
 
-struct Ratio {
+struct Pace {  // cycles that parts take
   Cycles cycles = 0;
   std::uint64_t parts = 1;
 };
@@ -33,13 +33,13 @@ class Potentials {
   Potentials(std::size_t nodes, const std::vector<Arc>& arcs) : arcs_(arcs), at_(nodes, 0), by_(nodes, none) {}
 
   // The arcs of a circle that exceeds `ratio`; empty where there is none.
-  std::vector<std::size_t> exceeding(const Ratio& ratio) {
+  std::vector<std::size_t> exceeding(const Pace& ratio) {
     std::fill(by_.begin(), by_.end(), none);
     while (true) {
       bool changed = false;
       for (std::size_t a = 0; a < arcs_.size(); ++a) {
         const Arc& arc = arcs_[a];
-        const Wide length = Wide{arc.cycles} * ratio.parts - Wide{ratio.cycles} * arc.parts;
+        const Length length = Length{arc.cycles} * ratio.parts - Length{ratio.cycles} * arc.parts;
         if (at_[arc.from] + length <= at_[arc.to]) continue;
         at_[arc.to] = at_[arc.from] + length;
         by_[arc.to] = a;
@@ -76,7 +76,7 @@ class Potentials {
   }
 
   const std::vector<Arc>& arcs_;
-  std::vector<Wide> at_;
+  std::vector<Length> at_;
   std::vector<std::size_t> by_;
 };
 
@@ -205,10 +205,10 @@ class EventGraph {
 };
 
 // The exact ratio of the circle that allows the least; nothing where there is no circle. `arcs` of it are left there.
-std::optional<Ratio> greatest_ratio(std::size_t nodes, const std::vector<Arc>& arcs,
-                                    std::vector<std::size_t>* critical) {
-  std::optional<Ratio> best;
-  Ratio ratio;  // 0
+std::optional<Pace> greatest_ratio(std::size_t nodes, const std::vector<Arc>& arcs,
+                                   std::vector<std::size_t>* critical) {
+  std::optional<Pace> best;
+  Pace ratio;  // 0
   while (true) {
     Potentials potentials(nodes, arcs);
     const std::vector<std::size_t> circle = potentials.exceeding(ratio);
@@ -267,7 +267,7 @@ Throughput throughput_of(const SpatialProgram& p, const Cluster& c, const std::v
     };
     // What the others allow: less than now only where this buffer is part of what holds the cluster back.
     const bool holds_back = std::binary_search(out.circle->buffers.begin(), out.circle->buffers.end(), b);
-    const Ratio best = holds_back ? greatest_ratio(graph.nodes(), with(0), nullptr).value_or(Ratio{}) : *ratio;
+    const Pace best = holds_back ? greatest_ratio(graph.nodes(), with(0), nullptr).value_or(Pace{}) : *ratio;
     const auto reaches = [&](std::uint64_t depth) {
       const std::vector<Arc> tried = with(depth);
       Potentials potentials(graph.nodes(), tried);

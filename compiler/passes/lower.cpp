@@ -23,10 +23,6 @@ std::optional<std::pair<std::int64_t, std::int64_t>> range_of(const Fill& fill) 
   return std::nullopt;
 }
 
-std::string place_of(const SpatialProgram& p, const Operator& op) {
-  return op.where.empty() ? p.header.name : op.where;
-}
-
 Tensor whole_tensor(const Operand& operand, TensorId id, std::uint32_t tile) {
   Tensor t;
   t.id = id;

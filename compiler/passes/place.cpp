@@ -285,7 +285,7 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
   for (const Work& w : program.work) {
     const Operator& op = program.operators->operators[w.op.value];
     if (w.plan->sites_k > 1 && target.crossing.empty())
-      out.error(Code::RDU4106, op.where.empty() ? program.header.name : op.where,
+      out.error(Code::RDU4106, place_of(program, op),
                 "matmul '{}' splits its contraction over {} sites, and target '{}' has no hand-off between sites",
                 op.name, w.plan->sites_k, target.name);
   }

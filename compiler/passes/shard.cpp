@@ -19,10 +19,6 @@
 namespace rdusim {
 namespace {
 
-std::string place_of(const SpatialProgram& p, const Operator& op) {
-  return op.where.empty() ? p.header.name : op.where;
-}
-
 bool already_sharded(const SpatialProgram& p) {
   const ChipId first(0);
   const auto elsewhere = [&](const Group& g) {
@@ -65,7 +61,7 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
   for (const Tensor& t : p.tensors) ++tensors[t.operand.value];
   for (const Operand& o : p.operators->operands)
     if (tensors[o.id.value] != 1)
-      out.error(Code::RDU4116, o.where.empty() ? p.header.name : o.where,
+      out.error(Code::RDU4116, place_of(p, o),
                 "operand '{}' is held in {} tensors; a program that is sharded holds each in one", o.name,
                 tensors[o.id.value]);
   for (const Operator& op : p.operators->operators) {

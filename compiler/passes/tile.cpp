@@ -266,7 +266,7 @@ Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
     const SiteDemand kept = kept_for_collectives(program.header.plan, operand, result);
     w.plan = best_plan(w, pin, operand, result, most_split(target, kept, graph.operators.size()), target);
     if (w.plan) continue;
-    const std::string where = op.where.empty() ? program.header.name : op.where;
+    const std::string where = place_of(program, op);
     if (pinned == graph.pins.end())
       out.error(Code::RDU4112, where, "no way to cut matmul '{}' ({} x {} x {}) fits a site's {} of PMU", op.name, w.m,
                 w.k, w.n, format_bytes(target.pmu.capacity_bytes));

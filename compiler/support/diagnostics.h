@@ -100,4 +100,12 @@ class Diagnostics {
   std::size_t errors_ = 0;
 };
 
+// One fault alone, as what a function gives instead of its result.
+template <class... Args>
+Diagnostics failure(Code code, std::string where, fmt::format_string<Args...> format, Args&&... args) {
+  Diagnostics out;
+  out.error(code, std::move(where), format, std::forward<Args>(args)...);
+  return out;
+}
+
 }  // namespace rdusim

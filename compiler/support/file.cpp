@@ -24,16 +24,6 @@
 namespace rdusim {
 namespace {
 
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
-Diagnostics failure(Code code, const std::string& path, const std::string& why) {
-  Diagnostics out;
-  out.error(code, path, "{}", why);
-  return out;
-}
-
 std::string kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a directory";
   if (S_ISFIFO(mode)) return "a FIFO";
@@ -70,10 +60,10 @@ Result<std::string> read_all(int fd, const std::string& name, std::uint64_t size
       ::poll(&ready, 1, -1);
       continue;
     }
-    if (got < 0) return failure(Code::RDU1001, name, "cannot be read: " + reason(errno));
+    if (got < 0) return failure(Code::RDU1001, name, "cannot be read: {}", system_reason(errno));
     if (got == 0) return text;
     if (text.size() + static_cast<std::uint64_t>(got) > max_bytes) {
-      return failure(Code::RDU1024, name, "is larger than the limit of " + format_bytes(max_bytes));
+      return failure(Code::RDU1024, name, "is larger than the limit of {}", format_bytes(max_bytes));
     }
     text.append(chunk.data(), static_cast<std::size_t>(got));
   }
@@ -109,27 +99,32 @@ std::size_t common_prefix(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string system_reason(int error) {
+  return std::generic_category().message(error);
+}
+
 Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) {
   if (path == "-") return read_all(STDIN_FILENO, "standard input", 0, max_bytes);
   if (path.find('\0') != std::string::npos) return failure(Code::RDU1001, path, "is not a path: it has a zero byte");
 
   // Asked before opening: opening a device or FIFO can have effects of its own.
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return failure(Code::RDU1001, path, "cannot be opened: " + reason(errno));
+  if (::stat(path.c_str(), &info) != 0)
+    return failure(Code::RDU1001, path, "cannot be opened: {}", system_reason(errno));
   if (!S_ISREG(info.st_mode)) {
-    return failure(Code::RDU1001, path, "is " + kind_of(info.st_mode) + ", where a file is asked for");
+    return failure(Code::RDU1001, path, "is {}, where a file is asked for", kind_of(info.st_mode));
   }
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
-    return failure(Code::RDU1001, path, "cannot be opened: " + reason(errno));
+    return failure(Code::RDU1001, path, "cannot be opened: {}", system_reason(errno));
   }
   if (!S_ISREG(info.st_mode)) {
-    return failure(Code::RDU1001, path, "is " + kind_of(info.st_mode) + ", where a file is asked for");
+    return failure(Code::RDU1001, path, "is {}, where a file is asked for", kind_of(info.st_mode));
   }
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (size > max_bytes) {
-    return failure(Code::RDU1024, path,
-                   "has " + format_bytes(size) + ", more than the limit of " + format_bytes(max_bytes));
+    return failure(Code::RDU1024, path, "has {}, more than the limit of {}", format_bytes(size),
+                   format_bytes(max_bytes));
   }
   return read_all(fd.get(), path, size, max_bytes);
 }

@@ -20,6 +20,9 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes);
 // Errors: RDU5008 (nothing is left behind).
 Result<bool> write_file(const std::string& path, std::string_view bytes);
 
+// What the system says of a value of errno.
+std::string system_reason(int error);
+
 bool is_utf8(std::string_view text);
 
 // Lower-case hexadecimal SHA-256.

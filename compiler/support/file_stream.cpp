@@ -9,21 +9,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
-#include <system_error>
 #include <utility>
+
+#include "compiler/support/file.h"
 
 namespace rdusim {
 namespace {
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
-Diagnostics failure(Code code, const std::string& path, const std::string& why) {
-  Diagnostics out;
-  out.error(code, path, "{}", why);
-  return out;
-}
 
 std::optional<int> write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -68,12 +59,12 @@ Result<FileWriter> FileWriter::create(const std::string& path) {
   if (exists && !S_ISREG(info.st_mode)) {
     // Renaming would replace it.
     w.fd_ = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (w.fd_ < 0) return failure(Code::RDU5008, path, "cannot be opened: " + reason(errno));
+    if (w.fd_ < 0) return failure(Code::RDU5008, path, "cannot be opened: {}", system_reason(errno));
     w.owned_ = true;
     return w;
   }
   if (exists && ::access(w.target_.c_str(), W_OK) != 0)
-    return failure(Code::RDU5008, path, "cannot be replaced: " + reason(errno));
+    return failure(Code::RDU5008, path, "cannot be replaced: {}", system_reason(errno));
   for (int attempt = 0; attempt < 100 && w.fd_ < 0; ++attempt) {
     w.beside_ = w.target_ + ".tmp-" + std::to_string(::getpid()) + (attempt == 0 ? "" : "-" + std::to_string(attempt));
     w.fd_ = ::open(w.beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
@@ -82,7 +73,7 @@ Result<FileWriter> FileWriter::create(const std::string& path) {
   if (w.fd_ < 0) {
     const int error = errno;
     w.beside_.clear();
-    return failure(Code::RDU5008, path, "cannot be written beside: " + reason(error));
+    return failure(Code::RDU5008, path, "cannot be written beside: {}", system_reason(error));
   }
   w.owned_ = true;
   if (exists && ::fchmod(w.fd_, info.st_mode & 07777) != 0) w.error_ = errno;
@@ -143,7 +134,7 @@ Result<bool> FileWriter::commit() {
   }
   if (error_) {
     discard();
-    return failure(Code::RDU5008, path_, "cannot be written: " + reason(*error_));
+    return failure(Code::RDU5008, path_, "cannot be written: {}", system_reason(*error_));
   }
   return true;
 }
@@ -159,13 +150,14 @@ Result<FileReader> FileReader::open(const std::string& path) {
   if (path.find('\0') != std::string::npos) return failure(Code::RDU1001, path, "is not a path: it has a zero byte");
   // Asked before opening: opening a device or FIFO can have effects of its own.
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return failure(Code::RDU1001, path, "cannot be opened: " + reason(errno));
+  if (::stat(path.c_str(), &info) != 0)
+    return failure(Code::RDU1001, path, "cannot be opened: {}", system_reason(errno));
   if (!S_ISREG(info.st_mode)) return failure(Code::RDU1001, path, "is no file");
   r.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (r.fd_ < 0 || ::fstat(r.fd_, &info) != 0) {
     const int error = errno;
     if (r.fd_ >= 0) ::close(r.fd_);
-    return failure(Code::RDU1001, path, "cannot be opened: " + reason(error));
+    return failure(Code::RDU1001, path, "cannot be opened: {}", system_reason(error));
   }
   r.owned_ = true;
   r.size_ = static_cast<std::uint64_t>(info.st_size);

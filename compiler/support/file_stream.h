@@ -43,6 +43,9 @@ class FileWriter {
   std::optional<int> error_;
 };
 
+// What a writer of many small pieces gathers before it writes.
+inline constexpr std::size_t flush_bytes = std::size_t{1} << 16;
+
 // A regular file, or standard input ("-").
 class FileReader {
  public:

@@ -11,23 +11,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "compiler/support/file.h"
+
 namespace rdusim {
 namespace {
-
-template <class... Args>
-Diagnostics failure(Code code, const std::string& where, fmt::format_string<Args...> format, Args&&... args) {
-  Diagnostics out;
-  out.error(code, where, format, std::forward<Args>(args)...);
-  return out;
-}
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
 
 std::string joined(const std::string& folder, const std::string& relative) {
   return folder.empty() || relative.starts_with('/') ? relative : folder + "/" + relative;
@@ -59,11 +49,11 @@ Result<DataFile> DataFile::open(const std::string& path, const std::string& show
   // Asked before opening: opening a device or FIFO can have effects of its own.
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    return failure(Code::RDU1001, where, "'{}' cannot be opened: {}", shown, reason(errno));
+    return failure(Code::RDU1001, where, "'{}' cannot be opened: {}", shown, system_reason(errno));
   }
   if (!S_ISREG(info.st_mode)) return failure(Code::RDU1001, where, "'{}' is not a regular file", shown);
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0) return failure(Code::RDU1001, where, "'{}' cannot be opened: {}", shown, reason(errno));
+  if (descriptor < 0) return failure(Code::RDU1001, where, "'{}' cannot be opened: {}", shown, system_reason(errno));
   DataFile file(descriptor, 0);
   if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
     return failure(Code::RDU1001, where, "'{}' is not a regular file", shown);

@@ -14,8 +14,6 @@
 namespace rdusim {
 namespace {
 
-constexpr double exact_integers = 9007199254740992.0;  // 2^53: beyond it a double skips integers
-
 template <class... Visitors>
 struct Overloaded : Visitors... {
   using Visitors::operator()...;
@@ -186,7 +184,7 @@ void check_fill(const Operand& operand, const std::string& where, Diagnostics& o
                    for (const double bound : {f.low, f.high}) {
                      if (!is_integer(t)) {
                        if (!fits(bound, t)) return too_large(bound);
-                     } else if (std::trunc(bound) != bound || std::fabs(bound) > exact_integers) {
+                     } else if (std::trunc(bound) != bound || std::fabs(bound) > static_cast<double>(exact_in_double)) {
                        wrong(fmt::format("draws {} from {} to {}; the bounds of integers are whole, and within 2^53",
                                          name_of(t), f.low, f.high));
                        return;

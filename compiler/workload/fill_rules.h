@@ -1,12 +1,15 @@
 // The rules that a fill keeps to, given the tensor that it fills.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "compiler/support/diagnostics.h"
 #include "compiler/workload/operator_graph.h"
 
 namespace rdusim {
+
+inline constexpr std::int64_t exact_in_double = std::int64_t{1} << 53;  // beyond it a double skips integers
 
 // RDU1022 fill-mismatch: every value fits the dtype (integers exactly; floats after rounding to nearest even), a list
 // has as many values as the tensor, a range is a range, a file's part lies in the file. Requires a shape whose count

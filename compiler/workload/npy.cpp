@@ -14,13 +14,6 @@ namespace {
 
 constexpr std::string_view magic("\x93NUMPY", 6);
 
-template <class... Args>
-Diagnostics failure(Code code, const std::string& where, fmt::format_string<Args...> format, Args&&... args) {
-  Diagnostics out;
-  out.error(code, where, format, std::forward<Args>(args)...);
-  return out;
-}
-
 // The part of Python's literals that the header uses. Every function leaves the cursor behind what it read and gives
 // nothing where the text is something else.
 class Literal {

@@ -29,8 +29,6 @@ namespace {
 // What TOML makes of a list of numbers takes about a hundred bytes a number; larger operands belong into .npy files.
 constexpr std::uint64_t workload_limit = std::uint64_t{4} << 20;
 
-constexpr std::int64_t exact_integers = std::int64_t{1} << 53;  // beyond it a double skips integers
-
 struct Position {
   std::uint32_t line = 1;
   std::uint32_t column = 1;
@@ -490,7 +488,7 @@ class WorkloadReader {
       if (value == nullptr) continue;
       if (const auto* i = value->as_integer()) {
         *bound = static_cast<double>(*i);
-        if (*i > exact_integers || *i < -exact_integers) {
+        if (*i > exact_in_double || *i < -exact_in_double) {
           error(Code::RDU1022, position_of(*value), "'{}' in {} is {}, beyond 2^53", key, what, *i);
         }
       } else if (const auto* d = value->as_float()) {

@@ -41,12 +41,6 @@ std::optional<Bytes> parse_size(std::string_view text) {
 
 namespace {
 
-Diagnostics usage(const std::string& message) {
-  Diagnostics d;
-  d.error(Code::RDU6005, "rdusim", "{}", message);
-  return d;
-}
-
 Diagnostics not_yet(const std::string& what, const std::string& help) {
   Diagnostics d;
   Diagnostic& e = d.error(Code::RDU6006, "rdusim", "{} is not supported by this version", what);

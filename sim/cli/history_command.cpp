@@ -79,12 +79,6 @@ CommandWords words(HistoryRequest& r) {
 
 namespace {
 
-Diagnostics usage(const std::string& message) {
-  Diagnostics d;
-  d.error(Code::RDU6005, "rdusim", "{}", message);
-  return d;
-}
-
 Result<Origin> origin_of(const HistoryRequest& r) {
   Origin o = origin_of_here();
   // A commit that was given says nothing of this repository's parent and branch.

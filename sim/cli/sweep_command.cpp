@@ -37,12 +37,6 @@ CommandWords words(SweepRequest& r) {
 
 namespace {
 
-Diagnostics usage(const std::string& message) {
-  Diagnostics d;
-  d.error(Code::RDU6005, "rdusim", "{}", message);
-  return d;
-}
-
 // "3/1000".
 std::optional<std::pair<std::size_t, std::size_t>> task_of(std::string_view text) {
   std::size_t task = 0;

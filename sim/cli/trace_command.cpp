@@ -90,12 +90,6 @@ std::optional<std::uint64_t> number(const std::string& text) {
   return n;
 }
 
-Diagnostics usage(const std::string& message) {
-  Diagnostics d;
-  d.error(Code::RDU6005, "rdusim trace", "{}", message);
-  return d;
-}
-
 Result<LogWindow> window_of(const TraceRequest& r) {
   LogWindow w;
   for (const auto& [text, to, name] : {std::tuple{&r.from, &w.from, "--from"}, std::tuple{&r.to, &w.to, "--to"}}) {

@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/support/diagnostics.h"
+
 namespace rdusim::cli {
 
 struct OptionWords {
@@ -24,5 +26,10 @@ struct CommandWords {
   std::vector<CommandWords> commands = {};  // of which one must be chosen, where there are any
   std::string* chosen = nullptr;            // becomes the name of the chosen one of `commands`
 };
+
+// The words given do not make sense: RDU6005.
+inline Diagnostics usage(const std::string& message) {
+  return failure(Code::RDU6005, "rdusim", "{}", message);
+}
 
 }  // namespace rdusim::cli
