@@ -332,12 +332,15 @@ class Symbolic {
           stack.push_back({{}, node.number});
           break;
         case ExprOp::negate:
+        case ExprOp::exponential:
+        case ExprOp::square_root:
           if (stack.empty()) return fault(a, f, "its body is malformed");
           if (!settle(a, f, stack.back().page)) return false;
           break;
         case ExprOp::add:
         case ExprOp::subtract:
         case ExprOp::multiply:
+        case ExprOp::divide:
         case ExprOp::maximum:
         case ExprOp::minimum: {
           if (stack.size() < 2) return fault(a, f, "its body is malformed");

@@ -36,7 +36,7 @@ std::int64_t worst(F ours, G library) {
     most = std::max(most, ulps(mine, theirs));
   };
   for (std::uint32_t high = 0; high < 1u << 16; ++high) look(high << 16);
-  for (std::uint64_t i = 0; i < 300000; ++i) look(static_cast<std::uint32_t>(split_mix(7, i)));
+  for (std::uint64_t i = 0; i < 300000; ++i) look(static_cast<std::uint32_t>(split_mix_64(7, i)));
   return most;
 }
 
