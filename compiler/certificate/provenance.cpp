@@ -334,6 +334,8 @@ class Symbolic {
         case ExprOp::negate:
         case ExprOp::exponential:
         case ExprOp::square_root:
+        case ExprOp::tanh:
+        case ExprOp::erf:
           if (stack.empty()) return fault(a, f, "its body is malformed");
           if (!settle(a, f, stack.back().page)) return false;
           break;
