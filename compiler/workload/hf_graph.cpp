@@ -1,0 +1,453 @@
+#include "compiler/workload/hf_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "compiler/workload/float_bits.h"
+#include "compiler/workload/hf_config.h"
+#include "compiler/workload/hf_rotary.h"
+#include "compiler/workload/hf_weights.h"
+
+namespace rdusim {
+namespace {
+
+// Numbers of the rotary tables; each is written into the program.
+constexpr std::int64_t most_angles = std::int64_t{1} << 22;
+
+using Extents = std::vector<std::int64_t>;
+using Operands = std::vector<OperandId>;
+
+// FNV-1a (Fowler, Noll, Vo), 64 bits.
+std::uint64_t seed_of(std::string_view name) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  return hash;
+}
+
+Fill random_within(std::string_view name, double low, double high) {
+  return RandomFill{seed_of(name), low, high};
+}
+
+Fill constant_of(double value, DType dtype) {
+  const FloatFormat format = float_format(dtype);
+  return ConstantFill{float_value(*round_to_float(value, format), format), 0};
+}
+
+// Variance 1 / columns: a row of products has the variance of its operand.
+Fill symbolic(const DecoderWeight& weight, bool norm_adds_one) {
+  constexpr double spread = 0.25;
+  if (weight.part == DecoderPart::norms) {
+    const double middle = norm_adds_one ? 0 : 1;
+    return random_within(weight.name, middle - spread, middle + spread);
+  }
+  if (weight.part == DecoderPart::embedding) return random_within(weight.name, -1, 1);
+  if (weight.shape.size() < 2) return random_within(weight.name, -spread, spread);  // a bias
+  const double bound = std::sqrt(3 / static_cast<double>(weight.shape.back()));
+  return random_within(weight.name, -bound, bound);
+}
+
+// What an operator gives, where it is not an intermediate of the activations' dtype named after it.
+struct ResultOptions {
+  std::optional<DType> dtype = {};
+  TensorRole role = TensorRole::intermediate;
+  std::string name = {};
+};
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const std::string& name, const DecoderConfig& config, const DecoderRequest& request, HfFiles& files)
+      : c_(config),
+        files_(files),
+        types_(types_of(config, request)),
+        decode_(request.phase == DecoderPhase::decode),
+        batch_(request.batch),
+        context_(context_of(config, request)),
+        positions_(decode_ ? 1 : context_),
+        rows_(batch_ * positions_) {
+    graph_.name = name;
+  }
+
+  Result<OperatorGraph> build() && {
+    if (rows_ > most_angles / (c_.rotary_columns / 2)) {
+      out_.error(
+          Code::RDU1046, c_.where,
+          "the rotary tables of {} rows of {} angles have more than {} numbers; ask for a smaller batch or context",
+          rows_, c_.rotary_columns / 2, most_angles);
+      return out_;
+    }
+    const OperandId tokens = operand("tokens", TensorRole::input, {rows_}, DType::int32,
+                                     random_within("tokens", 0, static_cast<double>(c_.vocabulary - 1)));
+    const OperandId table = weight(embedding_weight(c_));
+    OperandId x = apply(OperatorKind::gather, "model.embed_tokens", {table, tokens}, {rows_, c_.hidden});
+    if (c_.embedding_scaled) {
+      const double scale = std::sqrt(static_cast<double>(c_.hidden));
+      x = apply(OperatorKind::multiply, "model.embed_tokens.scaled", {x, number("model.embed_scale", scale)},
+                {rows_, c_.hidden});
+    }
+    for (std::size_t i = 0; i < c_.layers.size(); ++i) x = layer(i, x);
+    x = last_rows(x);
+    x = norm("model.norm", x, batch_, final_norm_weight(c_));
+    logits(x, table);
+    if (out_.has_errors()) return out_;
+    return std::move(graph_);
+  }
+
+ private:
+  // ---- parts of a graph
+
+  OperandId operand(const std::string& name, TensorRole role, Extents shape, DType dtype, Fill fill) {
+    const OperandId id{graph_.operands.size()};
+    graph_.operands.push_back({.id = id,
+                               .name = name,
+                               .role = role,
+                               .shape = std::move(shape),
+                               .dtype = dtype,
+                               .fill = std::move(fill),
+                               .where = c_.where});
+    return id;
+  }
+
+  // A point-wise operator's second operand that has one number.
+  OperandId number(const std::string& name, double value) {
+    return operand(name, TensorRole::weight, {1}, types_.other, constant_of(value, types_.other));
+  }
+
+  OperandId weight(const DecoderWeight& w) {
+    const DType dtype = w.linear ? types_.linear : types_.other;
+    Fill fill = symbolic(w, c_.norm_adds_one);
+    if (files_.any()) {
+      const auto found = files_.find(w.name, dtype, w.shape);
+      if (found)
+        fill = *found;
+      else
+        out_.append(found.diagnostics());
+    }
+    return operand(w.name, TensorRole::weight, w.shape, dtype, std::move(fill));
+  }
+
+  // The operator `name`; gives its result.
+  OperandId apply(OperatorKind kind, const std::string& name, Operands in, Extents shape, OperatorAttributes attributes,
+                  const ResultOptions& result) {
+    const OperandId out = operand(result.name.empty() ? name + ".out" : result.name, result.role, std::move(shape),
+                                  result.dtype.value_or(types_.other), ZeroFill{});
+    graph_.operators.push_back({.id = OperatorId{graph_.operators.size()},
+                                .name = name,
+                                .kind = kind,
+                                .in = std::move(in),
+                                .out = out,
+                                .attributes = std::move(attributes),
+                                .where = c_.where});
+    return out;
+  }
+  OperandId apply(OperatorKind kind, const std::string& name, Operands in, Extents shape,
+                  OperatorAttributes attributes = {}) {
+    return apply(kind, name, std::move(in), std::move(shape), std::move(attributes), ResultOptions{});
+  }
+
+  OperandId reshape(const std::string& name, OperandId in, Extents shape) {
+    return apply(OperatorKind::reshape, name, {in}, std::move(shape));
+  }
+
+  OperandId columns(const std::string& name, OperandId in, std::int64_t begin, std::int64_t end) {
+    OperatorAttributes a;
+    a.begin = {0, begin};
+    a.end = {rows_, end};
+    return apply(OperatorKind::slice, name, {in}, {rows_, end - begin}, std::move(a));
+  }
+
+  OperandId norm(const std::string& name, OperandId in, std::int64_t rows, const DecoderWeight& w) {
+    OperandId scale = weight(w);
+    if (c_.norm_adds_one) {
+      if (!one_) one_ = number("one", 1);
+      scale = apply(OperatorKind::add, name + ".one_more", {scale, *one_}, w.shape);
+    }
+    OperatorAttributes a;
+    a.epsilon = c_.epsilon;
+    return apply(OperatorKind::rms_norm, name, {in, scale}, {rows, w.shape.front()}, std::move(a));
+  }
+
+  // `in` in the dtype of linear layers.
+  OperandId narrowed(OperandId in) {
+    if (types_.linear == types_.other) return in;
+    const auto known = narrowed_.find(in);
+    if (known != narrowed_.end()) return known->second;
+    const Operand& o = graph_.operand(in);
+    ResultOptions result;
+    result.dtype = types_.linear;
+    const std::string name = o.name + ".narrowed";
+    const Extents shape = o.shape;
+    const OperandId out = apply(OperatorKind::cast, name, {in}, shape, {}, result);
+    narrowed_.emplace(in, out);
+    return out;
+  }
+
+  // in w^T, and a bias where the list has one.
+  OperandId linear(const std::string& name, OperandId in, ResultOptions result = {}) {
+    const DecoderWeight& w = at(name + ".weight");
+    const bool biased = layer_weights_.contains(name + ".bias");
+    OperatorAttributes a;
+    a.transposed = true;
+    const Extents shape = {rows_, w.shape.front()};
+    const OperandId out = apply(OperatorKind::matmul, name, {narrowed(in), weight(w)}, shape, std::move(a),
+                                biased ? ResultOptions{} : result);
+    if (!biased) return out;
+    return apply(OperatorKind::add, name + ".biased", {out, weight(at(name + ".bias"))}, shape, {}, result);
+  }
+
+  const DecoderWeight& at(const std::string& name) const { return layer_weights_.at(name); }
+
+  // ---- a layer
+
+  OperandId layer(std::size_t index, OperandId x) {
+    layer_weights_.clear();
+    for (DecoderWeight& w : layer_weights(c_, index)) {
+      std::string name = w.name;
+      layer_weights_.emplace(std::move(name), std::move(w));
+    }
+    prefix_ = fmt::format("model.layers.{}.", index);
+    const Extents shape = {rows_, c_.hidden};
+    const auto normed = [&](const std::string& name, OperandId in) {
+      return norm(prefix_ + name, in, rows_, at(prefix_ + name + ".weight"));
+    };
+    OperandId a = attention(index, normed("input_layernorm", x));
+    if (c_.norm_after) a = normed("post_attention_layernorm", a);
+    x = apply(OperatorKind::add, prefix_ + "self_attn.residual", {x, a}, shape);
+    OperandId m = mlp(normed(c_.norm_after ? "pre_feedforward_layernorm" : "post_attention_layernorm", x));
+    if (c_.norm_after) m = normed("post_feedforward_layernorm", m);
+    return apply(OperatorKind::add, prefix_ + "mlp.residual", {x, m}, shape);
+  }
+
+  OperandId attention(std::size_t index, OperandId x) {
+    const DecoderLayer& layer = c_.layers[index];
+    const std::string at_attention = prefix_ + "self_attn.";
+    const std::int64_t q_width = c_.query_width();
+    const std::int64_t kv_width = c_.key_value_width();
+    const ResultOptions key{.role = TensorRole::output, .name = fmt::format("present.{}.key", index)};
+    const ResultOptions value{.role = TensorRole::output, .name = fmt::format("present.{}.value", index)};
+    OperandId q;
+    OperandId k;
+    OperandId v;
+    if (c_.fused_projections) {
+      const OperandId all = linear(at_attention + "qkv_proj", x);
+      q = columns(at_attention + "q", all, 0, q_width);
+      k = columns(at_attention + "k", all, q_width, q_width + kv_width);
+      OperatorAttributes a;
+      a.begin = {0, q_width + kv_width};
+      a.end = {rows_, q_width + 2 * kv_width};
+      v = apply(OperatorKind::slice, at_attention + "v", {all}, {rows_, kv_width}, std::move(a), value);
+    } else {
+      q = linear(at_attention + "q_proj", x);
+      k = linear(at_attention + "k_proj", x);
+      v = linear(at_attention + "v_proj", x, value);
+    }
+    if (c_.query_key_norm) {
+      q = head_norm("q_norm", q, c_.heads);
+      k = head_norm("k_norm", k, c_.kv_heads);
+    }
+    q = rotary(at_attention + "q_rotary", q, c_.heads, layer.local_rotary, {});
+    k = rotary(at_attention + "k_rotary", k, c_.kv_heads, layer.local_rotary, key);
+
+    OperatorAttributes a;
+    a.heads = static_cast<std::uint32_t>(c_.heads);
+    a.kv_heads = static_cast<std::uint32_t>(c_.kv_heads);
+    a.scale = c_.attention_scale;
+    a.causal = true;
+    a.window = layer.window;
+    const Operands in = {stacked(at_attention + "q_stacked", q), cached(index, "key", k), cached(index, "value", v)};
+    OperandId out = apply(OperatorKind::attention, at_attention + "attention", in, stack_shape(positions_, q_width), a);
+    if (batch_ != 1) out = reshape(at_attention + "unstacked", out, {rows_, q_width});
+    return linear(at_attention + "o_proj", out);
+  }
+
+  OperandId head_norm(const std::string& name, OperandId in, std::int64_t heads) {
+    const std::string full = prefix_ + "self_attn." + name;
+    OperandId x = reshape(full + ".by_head", in, {rows_ * heads, c_.head_width});
+    x = norm(full, x, rows_ * heads, at(full + ".weight"));
+    return reshape(full + ".by_row", x, {rows_, heads * c_.head_width});
+  }
+
+  OperandId rotary(const std::string& name, OperandId in, std::int64_t heads, bool local, const ResultOptions& result) {
+    auto& tables = tables_[local ? 1 : 0];
+    if (!tables) {
+      const RotaryTable t = rotary_table(c_, local, decode_ ? context_ - 1 : 0, positions_, batch_, types_.other);
+      const std::string prefix = local ? "rotary.local." : "rotary.";
+      const Extents shape = {rows_, c_.rotary_columns / 2};
+      tables = {operand(prefix + "cosines", TensorRole::input, shape, types_.other, ValuesFill{{}, t.cosines}),
+                operand(prefix + "sines", TensorRole::input, shape, types_.other, ValuesFill{{}, t.sines})};
+    }
+    OperatorAttributes a;
+    a.heads = static_cast<std::uint32_t>(heads);
+    return apply(OperatorKind::rotary, name, {in, tables->first, tables->second}, {rows_, heads * c_.head_width},
+                 std::move(a), result);
+  }
+
+  // One matrix a sequence, where there are several.
+  Extents stack_shape(std::int64_t positions, std::int64_t width) const {
+    return batch_ == 1 ? Extents{positions, width} : Extents{batch_, positions, width};
+  }
+  OperandId stacked(const std::string& name, OperandId in) {
+    if (batch_ == 1) return in;
+    const Extents shape = stack_shape(positions_, graph_.operand(in).shape.back());
+    return reshape(name, in, shape);
+  }
+
+  // What attention sees: the cache, and behind it what is new.
+  OperandId cached(std::size_t index, const std::string& what, OperandId fresh) {
+    const std::string name = fmt::format("{}self_attn.{}", prefix_, what);
+    const OperandId now = stacked(name + "_stacked", fresh);
+    const std::int64_t window = c_.layers[index].window;
+    const std::int64_t seen = window == 0 ? context_ : std::min(context_, window);
+    if (!decode_ || seen == 1) return now;
+    const std::string past_name = fmt::format("past.{}.{}", index, what);
+    const OperandId past = operand(past_name, TensorRole::state, stack_shape(seen - 1, c_.key_value_width()),
+                                   types_.other, random_within(past_name, -1, 1));
+    OperatorAttributes a;
+    a.axes = {batch_ == 1 ? 0 : 1};
+    return apply(OperatorKind::concat, name + "_cached", {past, now}, stack_shape(seen, c_.key_value_width()),
+                 std::move(a));
+  }
+
+  OperandId mlp(OperandId x) {
+    const std::string at_mlp = prefix_ + "mlp.";
+    OperandId gate;
+    OperandId up;
+    if (c_.fused_projections) {
+      const OperandId both = linear(at_mlp + "gate_up_proj", x);
+      gate = columns(at_mlp + "gate", both, 0, c_.intermediate);
+      up = columns(at_mlp + "up", both, c_.intermediate, 2 * c_.intermediate);
+    } else {
+      gate = linear(at_mlp + "gate_proj", x);
+      up = linear(at_mlp + "up_proj", x);
+    }
+    const Extents shape = {rows_, c_.intermediate};
+    const OperandId activated = apply(activation(), at_mlp + "activation", {gate}, shape);
+    const OperandId product = apply(OperatorKind::multiply, at_mlp + "gated", {activated, up}, shape);
+    return linear(at_mlp + "down_proj", product);
+  }
+
+  OperatorKind activation() const {
+    switch (c_.activation) {
+      case GateActivation::gelu:
+        return OperatorKind::gelu;
+      case GateActivation::gelu_tanh:
+        return OperatorKind::gelu_tanh;
+      case GateActivation::silu:
+        break;
+    }
+    return OperatorKind::silu;
+  }
+
+  // ---- behind the layers
+
+  OperandId last_rows(OperandId x) {
+    if (positions_ == 1) return x;
+    OperatorAttributes a;
+    if (batch_ == 1) {
+      a.begin = {rows_ - 1, 0};
+      a.end = {rows_, c_.hidden};
+      return apply(OperatorKind::slice, "model.last", {x}, {1, c_.hidden}, std::move(a));
+    }
+    x = reshape("model.by_sequence", x, stack_shape(positions_, c_.hidden));
+    a.begin = {0, positions_ - 1, 0};
+    a.end = {batch_, positions_, c_.hidden};
+    x = apply(OperatorKind::slice, "model.last", {x}, {batch_, 1, c_.hidden}, std::move(a));
+    return reshape("model.last.by_row", x, {batch_, c_.hidden});
+  }
+
+  void logits(OperandId x, OperandId table) {
+    OperatorAttributes a;
+    a.transposed = true;
+    const Extents shape = {batch_, c_.vocabulary};
+    const OperandId matrix = c_.tied_embeddings ? table : weight(head_weight(c_));
+    const ResultOptions named{.role = TensorRole::output, .name = "logits"};
+    const OperandId plain = apply(OperatorKind::matmul, "lm_head", {x, matrix}, shape, std::move(a),
+                                  c_.logit_cap ? ResultOptions{} : named);
+    if (!c_.logit_cap) return;
+    const OperandId cap = number("lm_head.cap", *c_.logit_cap);
+    const OperandId scaled = apply(OperatorKind::divide, "lm_head.scaled", {plain, cap}, shape);
+    const OperandId bent = apply(OperatorKind::tanh, "lm_head.bent", {scaled}, shape);
+    apply(OperatorKind::multiply, "lm_head.capped", {bent, cap}, shape, {}, named);
+  }
+
+  const DecoderConfig& c_;
+  HfFiles& files_;
+  DecoderTypes types_;
+  bool decode_;
+  std::int64_t batch_;
+  std::int64_t context_;
+  std::int64_t positions_;  // of a sequence in this step
+  std::int64_t rows_;
+  OperatorGraph graph_;
+  Diagnostics out_;
+
+  std::string prefix_;  // of the layer at hand
+  std::map<std::string, DecoderWeight> layer_weights_;
+  std::map<OperandId, OperandId> narrowed_;
+  std::optional<OperandId> one_;
+  std::array<std::optional<std::pair<OperandId, OperandId>>, 2> tables_;  // global, local
+};
+
+// "llama-3.1-8b" of examples/llama-3.1-8b/config.json.
+std::string name_of_model(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path path = fs::absolute(file, error);
+  if (error) return "model";
+  const std::string stem = path.stem().string();
+  const std::string folder = path.parent_path().filename().string();
+  std::string name = stem == "config" && !folder.empty() ? folder : stem;
+  constexpr std::size_t longest = 200;  // a pass may add to it
+  name.resize(std::min(name.size(), longest));
+  for (char& c : name) {
+    if (c < ' ' || c > '~') c = '_';
+  }
+  return name.empty() ? "model" : name;
+}
+
+}  // namespace
+
+std::vector<std::string> not_expressible(const DecoderConfig& c) {
+  std::vector<std::string> out;
+  if (c.experts) {
+    const bool any = std::any_of(c.layers.begin(), c.layers.end(), [](const DecoderLayer& l) { return l.experts; });
+    if (any)
+      out.push_back(fmt::format("a router that takes {} of {} experts", c.experts->per_token, c.experts->experts));
+  }
+  if (c.latent) out.emplace_back("latent attention, whose cache is shared by all heads");
+  if (c.attention_cap) out.push_back(fmt::format("attention scores that are capped at {}", *c.attention_cap));
+  if (c.attention_sinks) out.emplace_back("attention sinks: a number a head that joins its softmax");
+  if (c.scaling.kind > RotaryScalingKind::llama3)
+    out.push_back(fmt::format("rotary scaling '{}'", name_of(c.scaling.kind)));
+  if (!c.latent && c.rotary_columns != c.head_width)
+    out.push_back(fmt::format("rotary embedding of {} of a head's {} columns", c.rotary_columns, c.head_width));
+  return out;
+}
+
+Result<OperatorGraph> decoder_graph(const std::string& name, const DecoderConfig& config, const DecoderRequest& request,
+                                    HfFiles& files) {
+  Diagnostics out;
+  for (const std::string& what : not_expressible(config))
+    out.error(Code::RDU1045, config.where, "'{}' has {}, for which rdusim has no operator", config.architecture, what);
+  if (out.has_errors()) return out;
+  return GraphBuilder(name, config, request, files).build();
+}
+
+Result<OperatorGraph> read_hf_model(const std::string& path, const DecoderRequest& request) {
+  auto read = read_hf_config(path);
+  if (!read) return read.diagnostics();
+  const auto config = asked_of(*read, request);
+  if (!config) return config.diagnostics();
+  const std::string file = hf_config_path(path);
+  auto files = HfFiles::open(std::filesystem::path(file).parent_path().string());
+  if (!files) return files.diagnostics();
+  auto graph = decoder_graph(name_of_model(file), *config, request, *files);
+  if (!graph) return graph.diagnostics();
+  return {*std::move(graph), read.diagnostics()};
+}
+
+}  // namespace rdusim
