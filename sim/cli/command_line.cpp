@@ -10,6 +10,7 @@
 
 #include "compiler/support/file.h"
 #include "compiler/support/units.h"
+#include "compiler/workload/hf_config.h"
 #include "sim/version.h"
 
 namespace rdusim::cli {
@@ -68,7 +69,7 @@ struct Raw {
   CompileRequest compile;
   std::optional<std::uint32_t> compile_chips;
   std::string shard, size_by = "throughput", collective = "auto", phase, dtype;
-  std::uint64_t batch = 0, context = 0, layers = 0;
+  std::optional<std::uint32_t> batch, context, layers;
   RunRequest run;
   std::string check = "exact", network = "fast", vcd, trace_from, trace_to, trace_limit, max_memory, max_seconds,
               jitter, max_cycles;
@@ -86,6 +87,7 @@ struct Raw {
   HistoryRequest history;
   DashboardRequest dashboard;
   SweepRequest sweep;
+  ModelRequest model;
   NetRequest net;
   TraceRequest trace;
   ViewRequest view;
@@ -94,7 +96,7 @@ struct Raw {
 struct Commands {
   CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
            *targets = nullptr, *explain = nullptr, *compare = nullptr, *faults = nullptr, *history = nullptr,
-           *dashboard = nullptr, *sweep = nullptr, *net = nullptr, *trace = nullptr, *view = nullptr;
+           *dashboard = nullptr, *sweep = nullptr, *model = nullptr, *net = nullptr, *trace = nullptr, *view = nullptr;
 };
 
 // A command whose words stand as data.
@@ -136,7 +138,11 @@ Commands describe(CLI::App& app, Raw& raw) {
   Commands c;
 
   c.compile = app.add_subcommand("compile", "compiles a workload to a program");
-  c.compile->add_option("workload", raw.compile.workload, "workload file (.toml), or - for standard input")->required();
+  c.compile
+      ->add_option(
+          "workload", raw.compile.workload,
+          "workload file (.toml), or - for standard input; a Hugging Face config.json, or a folder that has one")
+      ->required();
   c.compile->add_option("-o,--output", raw.compile.output, "the program, or - for standard output")->required();
   c.compile->add_option("--target", raw.compile.target, "a machine by name, or its file")->capture_default_str();
   c.compile->add_option("--chips", raw.compile_chips,
@@ -151,11 +157,12 @@ Commands describe(CLI::App& app, Raw& raw) {
       ->capture_default_str();
   c.compile->add_option("--stop-after", raw.compile.options.stop_after,
                         fmt::format("one of the passes {}", fmt::join(pass_names(), ", ")));
-  c.compile->add_option("--phase", raw.phase, "decode or prefill, of a Hugging Face model (later version)");
-  c.compile->add_option("--batch", raw.batch, "of a Hugging Face model (later version)");
-  c.compile->add_option("--context", raw.context, "of a Hugging Face model (later version)");
-  c.compile->add_option("--layers", raw.layers, "of a Hugging Face model (later version)");
-  c.compile->add_option("--dtype", raw.dtype, "of a Hugging Face model (later version)");
+  c.compile->add_option("--phase", raw.phase, "of a Hugging Face model: decode (default) or prefill");
+  c.compile->add_option("--batch", raw.batch, "sequences, of a Hugging Face model (default: 1)");
+  c.compile->add_option("--context", raw.context,
+                        "positions that attention sees, of a Hugging Face model (default: 4096, or all that it has)");
+  c.compile->add_option("--layers", raw.layers, "only the first so many, of a Hugging Face model");
+  c.compile->add_option("--dtype", raw.dtype, "bf16, fp32 or fp8, of a Hugging Face model (default: its weights')");
   c.compile->add_flag("--json", raw.compile.json, "what was chosen, as JSON");
   c.compile->footer(
       "Example:\n  rdusim compile examples/llama-3.1-8b-down-proj.toml --target sn40l --chips 16 --shard row -o "
@@ -242,23 +249,47 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.history = add(app, words(raw.history));
   c.dashboard = add(app, words(raw.dashboard));
   c.sweep = add(app, words(raw.sweep));
+  c.model = add(app, words(raw.model));
   c.net = add(app, words(raw.net));
   c.trace = add(app, words(raw.trace));
   c.view = add(app, words(raw.view));
   return c;
 }
 
+// What is asked of a Hugging Face model; nothing may be asked so of another workload.
+Result<DecoderRequest> decoder_request(const Raw& raw) {
+  if (!is_hf_model(raw.compile.workload)) {
+    if (raw.phase.empty() && raw.dtype.empty() && !raw.batch && !raw.context && !raw.layers) return DecoderRequest{};
+    return usage(
+        "--phase, --batch, --context, --layers and --dtype belong to a Hugging Face model, a config.json or a folder "
+        "that has one");
+  }
+  DecoderRequest r;
+  Diagnostics wrong;
+  if (!raw.phase.empty()) {
+    const auto phase = decoder_phase(raw.phase);
+    wrong.append(phase.diagnostics());
+    if (phase) r.phase = *phase;
+  }
+  if (!raw.dtype.empty()) {
+    const auto dtype = decoder_dtype(raw.dtype);
+    wrong.append(dtype.diagnostics());
+    if (dtype) r.dtype = *dtype;
+  }
+  if (wrong.has_errors()) return wrong;
+  if (raw.batch) r.batch = *raw.batch;
+  if (raw.context) r.context = *raw.context;
+  if (raw.layers) r.layers = *raw.layers;
+  return r;
+}
+
 Result<Request> compile_request(Raw& raw) {
   CompileRequest& r = raw.compile;
-  const std::string extension = std::filesystem::path(r.workload).extension().string();
-  std::error_code error;
-  if (extension == ".onnx") return not_yet("an ONNX workload", "write it as a workload file (.toml)");
-  if (extension == ".json" || std::filesystem::is_directory(r.workload, error))
-    return not_yet("a Hugging Face model", "write it as a workload file (.toml)");
-  if (!raw.phase.empty() || raw.batch != 0 || raw.context != 0 || raw.layers != 0 || !raw.dtype.empty()) {
-    return not_yet("--phase, --batch, --context, --layers and --dtype",
-                   "they belong to Hugging Face models, of a later version");
-  }
+  if (std::filesystem::path(r.workload).extension() == ".onnx")
+    return not_yet("an ONNX workload", "write it as a workload file (.toml)");
+  const auto decoder = decoder_request(raw);
+  if (!decoder) return decoder.diagnostics();
+  r.decoder = *decoder;
   ShardPlan& plan = r.options.plan;
   plan.portable = !raw.compile_chips;
   plan.chips = raw.compile_chips.value_or(1);
@@ -436,6 +467,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (commands.history->parsed()) return Request(raw.history);
   if (commands.dashboard->parsed()) return Request(raw.dashboard);
   if (commands.sweep->parsed()) return Request(raw.sweep);
+  if (commands.model->parsed()) return Request(raw.model);
   if (commands.net->parsed()) return Request(raw.net);
   if (commands.trace->parsed()) return Request(raw.trace);
   if (commands.view->parsed()) return Request(raw.view);

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "compiler/workload/hf_request.h"
 #include "sim/cli/compare_command.h"
 #include "sim/cli/dashboard_command.h"
 #include "sim/cli/faults_command.h"
 #include "sim/cli/history_command.h"
+#include "sim/cli/model_command.h"
 #include "sim/cli/net_command.h"
 #include "sim/cli/sweep_command.h"
 #include "sim/cli/trace_command.h"
@@ -26,6 +28,7 @@ struct CompileRequest {
   std::string output;
   std::string target = "sn40l";
   CompileOptions options;
+  DecoderRequest decoder;  // where the workload is a Hugging Face model
   bool json = false;
 };
 
@@ -86,7 +89,7 @@ struct TextRequest {
 
 using Request = std::variant<CompileRequest, RunRequest, AssembleRequest, CheckRequest, ShowRequest, TargetsRequest,
                              ExplainRequest, CompareRequest, FaultsRequest, HistoryRequest, DashboardRequest,
-                             SweepRequest, NetRequest, TraceRequest, ViewRequest, TextRequest>;
+                             SweepRequest, ModelRequest, NetRequest, TraceRequest, ViewRequest, TextRequest>;
 
 // `arguments` without the program's name. Errors: RDU6005 usage, RDU6006 what this version does not do yet.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);

@@ -25,6 +25,7 @@ ExitStatus dashboard(const DashboardRequest& request);
 ExitStatus sweep(const SweepRequest& request, std::atomic<bool>& stop);
 ExitStatus trace(const TraceRequest& request);
 ExitStatus view(const ViewRequest& request);
+ExitStatus model(const ModelRequest& request);
 ExitStatus net(const NetRequest& request);
 
 // Prints `text` as a command's result. `status` stands where it could be written; else RDU5008 is reported.

@@ -7,6 +7,8 @@
 #include "compiler/program/prog_bin.h"
 #include "compiler/support/file.h"
 #include "compiler/support/json.h"
+#include "compiler/workload/hf_config.h"
+#include "compiler/workload/hf_graph.h"
 #include "compiler/workload/read_workload.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/terminal.h"
@@ -98,7 +100,8 @@ Json choices_json(const SpatialProgram& p, const Target& target) {
 
 ExitStatus compile(const CompileRequest& request) {
   auto target = find_target(request.target);
-  auto graph = read_workload(request.workload);
+  const bool model = is_hf_model(request.workload);
+  auto graph = model ? read_hf_model(request.workload, request.decoder) : read_workload(request.workload);
   // Both are read before either is refused, so that all that is wrong is told.
   Diagnostics wrong;
   if (!target) wrong.append(target.diagnostics());
@@ -106,7 +109,8 @@ ExitStatus compile(const CompileRequest& request) {
   if (wrong.has_errors()) return refuse(wrong);
   report(graph.diagnostics());
 
-  rebase_files(*graph, folder_of(request.workload), folder_of(request.output));
+  const std::string file = model ? hf_config_path(request.workload) : request.workload;
+  rebase_files(*graph, folder_of(file), folder_of(request.output));
   auto program = rdusim::compile(*graph, *target, request.options);
   if (!program) return refuse(program.diagnostics());
   report(program.diagnostics());

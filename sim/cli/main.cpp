@@ -69,6 +69,7 @@ struct Dispatch {
   }
   ExitStatus operator()(const cli::TraceRequest& r) const { return cli::trace(r); }
   ExitStatus operator()(const cli::ViewRequest& r) const { return cli::view(r); }
+  ExitStatus operator()(const cli::ModelRequest& r) const { return cli::model(r); }
   ExitStatus operator()(const cli::NetRequest& r) const { return cli::net(r); }
   ExitStatus operator()(const cli::TextRequest& r) const { return cli::print_result(r.text, ExitStatus::done); }
 };
