@@ -99,12 +99,17 @@ void check_outputs(const Subject&, Diagnostics&);      // RDU3014, RDU3015
 void check_chip_memory(const Subject&, Diagnostics&);  // RDU3017, RDU3041, RDU3042
 
 // What a site and a target give. verify_resources.cpp
-void check_engine_kinds(const Subject&, Diagnostics&);    // RDU3011
-void check_engine_sharing(const Subject&, Diagnostics&);  // RDU3010
-void check_site_memory(const Subject&, Diagnostics&);     // RDU3016
-void check_site_resources(const Subject&, Diagnostics&);  // RDU3022
-void check_addresses(const Subject&, Diagnostics&);       // RDU3038
-void check_requirements(const Subject&, Diagnostics&);    // RDU3033
+void check_engine_kinds(const Subject&, Diagnostics&);       // RDU3011
+void check_engine_sharing(const Subject&, Diagnostics&);     // RDU3010
+void check_site_memory(const Subject&, Diagnostics&);        // RDU3016
+void check_site_resources(const Subject&, Diagnostics&);     // RDU3022
+void check_addresses(const Subject&, Diagnostics&);          // RDU3038
+void check_requirements(const Subject&, Diagnostics&);       // RDU3033
+void check_nothing_is_unsaid(const Subject&, Diagnostics&);  // RDU3033, of a complete program
+
+// What was assigned and scheduled. verify_work.cpp
+void check_work(const Subject&, Diagnostics&);      // RDU3047
+void check_schedule(const Subject&, Diagnostics&);  // RDU3048
 
 // Collectives and the order of sums. verify_collectives.cpp
 void check_membership(const Subject&, Diagnostics&);        // RDU3018
@@ -115,6 +120,7 @@ void check_trees(const Subject&, Diagnostics&);             // RDU3032, of the t
 // What follows from running it. verify_flow.cpp
 void check_balance(const Subject&, Diagnostics&);  // RDU3008, RDU3043
 void check_depths(const Subject&, Diagnostics&);   // RDU3029
-void check_flow(const Subject&, Diagnostics&);     // RDU3039, and where it runs to its end RDU3024, RDU3025, RDU3032
+void check_flow(const Subject&,
+                Diagnostics&);  // RDU3039, and where it runs to its end RDU3024, RDU3025, RDU3032, RDU3046
 
 }  // namespace rdusim

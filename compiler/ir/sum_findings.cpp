@@ -204,6 +204,9 @@ std::vector<SumFault> SumFindings::faults() {
         fault(Code::RDU3032, *trees.store,
               fmt::format("summation tree {} (chunk {} of {}): no store receives the sum {}", tree.id.value,
                           tree.chunk.index, tree.chunk.of, sums.text(tree.sum)));
+  // Where a sum is wrong, what it passes through on its way follows from that.
+  const auto follows = [](const SumFault& f) { return f.code == Code::RDU3046; };
+  if (!std::all_of(faults_.begin(), faults_.end(), follows)) std::erase_if(faults_, follows);
   std::stable_sort(faults_.begin(), faults_.end(), [](const SumFault& a, const SumFault& b) {
     return std::pair(a.code, a.stage) < std::pair(b.code, b.stage);
   });

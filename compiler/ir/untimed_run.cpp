@@ -90,7 +90,15 @@ const PageContent& Contents::page(Index channel, std::uint64_t number) {
 }
 
 void Contents::push(Index channel, const PageContent& content, std::uint32_t pages) {
-  if (run_.channels()[channel].consumers.empty()) return;
+  const TokenRun::Channel& to = run_.channels()[channel];
+  if (content.kind == PageContent::Kind::sum && pages > 0 && to.producer != TokenRun::none &&
+      p_.buffer(to.buffer).kind != BufferKind::interm && !findings_.complete(content.source)) {
+    const Stage& stage = *run_.actors()[to.producer].stage;
+    findings_.fault(Code::RDU3046, stage.id,
+                    fmt::format("'{}' pushes the partial sum {} into '{}', which is not Interm", stage.name,
+                                findings_.sums.text(content.source), p_.buffer(to.buffer).name));
+  }
+  if (to.consumers.empty()) return;
   pages_[channel].pages.insert(pages_[channel].pages.end(), pages, content);
 }
 

@@ -35,7 +35,8 @@ struct UntimedWait {
   friend bool operator==(const UntimedWait&, const UntimedWait&) = default;
 };
 
-// Something wrong with a sum: RDU3024 incomplete, doubled or mixed, RDU3025 not linear, RDU3032 not the tree's order.
+// Something wrong with a sum: RDU3024 incomplete, doubled or mixed, RDU3025 not linear, RDU3032 not the tree's order,
+// RDU3046 partial in a buffer that is not Interm.
 struct SumFault {
   Code code{};
   StageId stage;  // the store or the stage that adds

@@ -162,6 +162,10 @@ Diagnostics verify(const SpatialProgram& program, const Target& target) {
   check_depths(s, out);
   if (out.error_count() != before_flow) return out;
   check_flow(s, out);
+  if (out.has_errors()) return out;  // what follows says less than the rules before it
+  check_nothing_is_unsaid(s, out);
+  check_work(s, out);
+  check_schedule(s, out);
   return out;
 }
 

@@ -107,13 +107,16 @@ void check_site_memory(const Subject& s, Diagnostics& out) {
   const SpatialProgram& p = s.p;
   std::vector<Bytes> accumulator(p.stages.size(), 0);
   if (p.memory) {
-    for (const BufferPlace& place : p.memory->buffers)
-      if (place.bank >= s.target.pmu.banks) {
-        out.error(Code::RDU3016, s.where, "{} is in bank {} of {}",
-                  place_of(p.buffers[static_cast<std::size_t>(&place - p.memory->buffers.data())]), place.bank,
-                  s.target.pmu.banks);
-        break;
-      }
+    const std::uint32_t banks = std::max(1u, s.target.pmu.banks);
+    const Bytes bank_bytes = std::max<Bytes>(1, s.target.pmu.capacity_bytes / banks);
+    for (std::size_t i = 0; i < p.memory->buffers.size(); ++i) {
+      const BufferPlace& place = p.memory->buffers[i];
+      if (place.bank == place.address / bank_bytes % banks) continue;
+      out.error(Code::RDU3016, s.where, "{} is said to begin in bank {} of {}, and its address {} is in bank {}",
+                place_of(p.buffers[i]), place.bank, s.target.pmu.banks, place.address,
+                place.address / bank_bytes % banks);
+      break;
+    }
     for (const AccumulatorPlace& a : p.memory->accumulators) {
       Bytes& sum = accumulator[a.stage.value];
       if (__builtin_add_overflow(sum, a.bytes, &sum)) sum = ~Bytes{0};
@@ -270,6 +273,28 @@ void check_requirements(const Subject& s, Diagnostics& out) {
       out.error(Code::RDU3033, s.where, "the program multiplies {}, and target '{}' cannot", name_of(t), s.target.name);
   if (spaces.contains(MemorySpace::ddr) && !s.target.ddr)
     out.error(Code::RDU3033, s.where, "the program keeps tensors in DDR, and target '{}' has none", s.target.name);
+}
+
+// RDU3033 again: once it is complete, a program says all that it uses.
+void check_nothing_is_unsaid(const Subject& s, Diagnostics& out) {
+  if (!s.complete) return;
+  const Requires& says = s.p.required;
+  std::set<Handshake> handshakes;
+  std::set<DType> dtypes;
+  std::set<MemorySpace> spaces;
+  for (const Edge& e : s.p.edges) handshakes.insert(e.handshake);
+  for (const Stage& st : s.p.stages)
+    if (const auto* m = std::get_if<MatmulTiles>(&st.kind)) dtypes.insert(m->operand);
+  for (const Tensor& t : s.p.tensors) spaces.insert(t.space);
+  for (const Handshake h : says.handshakes) handshakes.erase(h);
+  for (const DType t : says.operand_dtypes) dtypes.erase(t);
+  for (const MemorySpace m : says.spaces) spaces.erase(m);
+  const auto unsaid = [&](std::string_view what) {
+    out.error(Code::RDU3033, s.where, "the program uses {}, and does not say that it requires it", what);
+  };
+  for (const Handshake h : handshakes) unsaid(name_of(h));
+  for (const DType t : dtypes) unsaid(name_of(t));
+  for (const MemorySpace m : spaces) unsaid(name_of(m));
 }
 
 }  // namespace rdusim

@@ -6,6 +6,7 @@
 #include "compiler/ir/print.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/rules.h"
+#include "compiler/workload/fill_rules.h"
 
 namespace rdusim {
 namespace {
@@ -199,6 +200,11 @@ void check_operands(const Subject& s, Diagnostics& out) {
       if (t.dtype != first.dtype) differs("element type", place_of(first));
     }
     if (t.range != first.range) differs("value range", place_of(first));
+    const bool computed = t.role == TensorRole::output || t.role == TensorRole::intermediate;
+    if (const auto known = computed ? std::nullopt : value_range(t.fill);
+        known && t.range && (known->first < t.range->first || t.range->second < known->second))
+      out.error(Code::RDU3040, s.where, "{}: its values are said to lie in [{}, {}], and its fill has [{}, {}]",
+                place_of(t), t.range->first, t.range->second, known->first, known->second);
     if (t.layout != first.layout) differs("layout", place_of(first));
   }
 }

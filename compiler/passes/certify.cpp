@@ -9,6 +9,7 @@
 #include "compiler/ir/least_depths.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/verify.h"
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 
 namespace rdusim {
@@ -35,13 +36,14 @@ std::vector<BufferClaim> buffer_claims(const SpatialProgram& p) {
       const PortCounts counts = count_pages(p, s, i, 0).value_or(PortCounts{});
       BufferClaim& claim = claims[s.ports[i].buffer.value];
       claim.reserved += counts.reserved;
-      claim.pushed += counts.pushed;
+      claim.pushed += counts.pushed + mutated("certify.push_too_many", 0, 1);
     }
   for (const Edge& e : p.edges)
     if (is_local(e.handshake))
       for (const StageId to : e.to)
         if (const auto port = port_of(p.stage(to), e.buffer, Direction::input))
-          claims[e.buffer.value].popped.push_back(count_pages(p, p.stage(to), *port, 0).value_or(PortCounts{}).popped);
+          claims[e.buffer.value].popped.push_back(count_pages(p, p.stage(to), *port, 0).value_or(PortCounts{}).popped -
+                                                  mutated("certify.pop_too_few", 0, 1));
   // A crossing edge takes every page that it is given: what it does not take would not balance.
   for (const Edge& e : p.edges)
     if (!is_local(e.handshake)) claims[e.buffer.value].popped.push_back(claims[e.buffer.value].pushed);
@@ -66,9 +68,9 @@ std::vector<CounterClaim> counter_claims(const SpatialProgram& p, const Target& 
     if (e.handshake == Handshake::token) {  // credits: one a page of the landing
       for (const StageId to : e.to)
         claim.greatest = std::max(claim.greatest, p.buffer(p.stage(to).ports[0].buffer).depth_pages);
-      claim.initial = claim.greatest;
+      claim.initial = claim.greatest - mutated("certify.credit_too_few", 0, 1);
     } else if (e.handshake == Handshake::semaphore) {  // ready: once a receiver and generation
-      claim.greatest = receivers;
+      claim.greatest = receivers + mutated("certify.counter_too_high", 0, 1);
       for (const SemaphoreId id : e.semaphores->valid)
         claim.width_bits = std::min(claim.width_bits, p.semaphores[id.value].width_bits);
       claim.width_bits = std::min(claim.width_bits, p.semaphores[e.semaphores->ready.value].width_bits);
@@ -87,14 +89,17 @@ std::vector<OutputClaim> output_claims(const SpatialProgram& p) {
   std::vector<OutputClaim> claims;
   for (const TensorId id : stored) {
     const Tensor& t = p.tensor(id);
-    OutputClaim claim{id, static_cast<std::uint64_t>(element_count(t.shape).value_or(0)), t.replicas, 0};
+    OutputClaim claim{
+        id, static_cast<std::uint64_t>(element_count(t.shape).value_or(0)) - mutated("certify.element_too_few", 0, 1),
+        t.replicas, 0};
     for (const SummationTree& tree : p.trees) {
       const bool makes_it = p.operators && tree.op.value < p.operators->operators.size() &&
                             p.operators->operators[tree.op.value].out == t.operand;
       if (!makes_it) continue;
       const auto leaves =
           std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const SummationNode& n) { return n.leaf; });
-      claim.contributions = std::max(claim.contributions, static_cast<std::uint64_t>(leaves));
+      claim.contributions = std::max(
+          claim.contributions, static_cast<std::uint64_t>(leaves) - mutated("certify.contribution_too_few", 0, 1));
     }
     claims.push_back(claim);
   }
@@ -125,7 +130,8 @@ MemoryClaim memory_claim(const SpatialProgram& p, const Target& target) {
     std::map<Site, Bytes> sites;
     for (const auto& [group, bytes] : of_group)
       for (const Site& site : p.group(group).sites)
-        claim.busiest_site_bytes = std::max(claim.busiest_site_bytes, sites[site] += bytes);
+        claim.busiest_site_bytes =
+            std::max(claim.busiest_site_bytes, sites[site] += mutated("certify.site_holds_nothing", bytes, 0));
   }
   std::map<ChipId, Bytes> chips;
   for (const Tensor& t : p.tensors)
@@ -178,17 +184,19 @@ Certificate certificate_of(const SpatialProgram& program, const Target& target, 
   };
   c.buffers = buffer_claims(program);
   const std::vector<std::uint64_t> least = least_depths(program);
-  for (BufferClaim& claim : c.buffers) claim.least_depth = least[claim.buffer.value];
+  for (BufferClaim& claim : c.buffers)
+    claim.least_depth = least[claim.buffer.value] + mutated("certify.least_depth_too_deep", 0, 1);
   c.counters = counter_claims(program, target);
   c.outputs = output_claims(program);
   c.memory = memory_claim(program, target);
-  for (const Edge& e : program.edges) ++(is_local(e.handshake) ? c.local_edges : c.crossing_edges);
+  for (const Edge& e : program.edges)
+    ++(is_local(e.handshake) != mutated("certify.local_edges_cross", false, true) ? c.local_edges : c.crossing_edges);
   if (!links_are_ordered(program))
     unchecked(
         ObligationKind::network_progress,
         "the routes between chips lie on a cycle of links, so their order alone does not show that pages move on");
   const Costs costs = estimate(program, target);
-  c.lower_bound_cycles = costs.lower_bound_cycles;
+  c.lower_bound_cycles = mutated("certify.bound_too_high", costs.lower_bound_cycles, 10 * costs.predicted_cycles);
   c.predicted_cycles = costs.predicted_cycles;
   for (const Diagnostic& d : broken.list()) {
     const auto kind = d.severity == Severity::error ? obligation_of(d.code) : std::nullopt;

@@ -8,6 +8,7 @@
 #include "compiler/cost/traffic.h"
 #include "compiler/ir/print.h"
 #include "compiler/passes/expand.h"
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/passes/sums.h"
@@ -188,10 +189,16 @@ void reorder(SpatialProgram& p, const Collective& c) {
       continue;
     }
     std::vector<Sum> parts;
-    for (const ChipId chip : c.members) parts.push_back(part_of(tree.nodes, chip));
+    for (const ChipId chip : c.members)
+      parts.push_back(part_of(tree.nodes, mutated("collective.tree_of_one_chip", chip, c.members.front())));
     std::vector<Sum> sums = sums_of(c.kind, c.algorithm, parts);
     for (std::uint32_t chunk = 0; chunk < sums.size(); ++chunk)
-      trees.push_back({{}, c.op, chunk, static_cast<std::uint32_t>(sums.size()), std::move(sums[chunk])});
+      trees.push_back(
+          {{},
+           c.op,
+           mutated("collective.trees_in_reverse", chunk, static_cast<std::uint32_t>(sums.size()) - 1 - chunk),
+           static_cast<std::uint32_t>(sums.size()),
+           std::move(sums[chunk])});
   }
   for (std::size_t i = 0; i < trees.size(); ++i) trees[i].id = SummationTreeId(i);
   p.trees = std::move(trees);
@@ -236,11 +243,11 @@ Result<SpatialProgram> collective(SpatialProgram program, const Target& target) 
       out.append(choice.diagnostics());
       continue;
     }
-    entry.algorithm = choice->algorithm;
+    entry.algorithm = mutated("collective.says_another_algorithm", choice->algorithm, CollectiveAlgorithm::through_one);
     entry.reason = choice->reason;
     program.collectives[i] = entry;
     mark(gone, members);
-    expand(program, entry, members, entry.algorithm, target);
+    expand(program, entry, members, choice->algorithm, target);
     if (entry.kind != CollectiveKind::all_gather) reorder(program, entry);
   }
   if (out.has_errors()) return out;

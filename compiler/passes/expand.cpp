@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/ports.h"
 #include "compiler/passes/rewrite.h"
 
@@ -24,7 +25,8 @@ Expr sum_of(std::uint32_t left, std::uint32_t right) {
 
 // Most bytes of one of n chunks of a page.
 Bytes chunk_bytes(Bytes page, DType type, std::size_t n) {
-  return ceil_div(page / bytes_of(type), std::uint64_t{n}) * bytes_of(type);
+  return ceil_div(page / bytes_of(type), std::uint64_t{n}) * bytes_of(type) -
+         mutated("expand.landing_too_small", 0, bytes_of(type));
 }
 
 // A Recv and the buffer that its pages land in.
@@ -79,13 +81,15 @@ class Expansion {
         local(source[m][d].recv, source[m][d].buffer, store);
       }
       std::vector<std::uint32_t> order;
-      for (std::uint32_t d = 0; d < n_; ++d) order.push_back(d);
+      for (std::uint32_t d = 0; d < n_; ++d) order.push_back(mutated("expand.chunks_stored_in_reverse", d, n_ - 1 - d));
       store_chunks(store, std::move(ports), order);
     }
   }
 
   // Chunk that member r sends, or holds, in phase t: what its left neighbour had in phase t - 1.
-  std::uint32_t ring_chunk(std::uint32_t r, std::uint32_t t) const { return (r + 2 * n_ - t) % n_; }
+  std::uint32_t ring_chunk(std::uint32_t r, std::uint32_t t) const {
+    return (r + 2 * n_ - t + mutated("expand.ring_chunk_off_by_one", 0u, t == 1 ? 1u : 0u)) % n_;
+  }
 
   void ring_all_reduce() {
     const std::uint32_t phases = 2 * n_ - 1;
@@ -99,10 +103,12 @@ class Expansion {
       ring.iterators = {IteratorKind::parallel};
       ring.maps.assign(3, {{1, 0}});
       ring.accumulator = ring.result = accumulator();
-      ring.bodies = {{1, take(0)}, {n_ - 1, sum_of(1, 0)}, {n_ - 1, take(1)}};
+      ring.bodies = {{1, take(0)},
+                     {n_ - 1, mutated("expand.ring_forwards_without_adding", false, true) ? take(1) : sum_of(1, 0)},
+                     {n_ - 1, take(1)}};
       Port own{Direction::input, members_[r].buffer};
       own.need = in_phases(0, n_, phases);
-      own.pop = in_phases(n_ - 1, n_, phases);
+      own.pop = in_phases(n_ - 1, mutated("expand.page_popped_twice", n_, n_ + 1), phases);
       own.chunk.clear();
       for (std::uint32_t t = 0; t < n_; ++t) own.chunk.push_back({1, Chunk{ring_chunk(r, t), n_}});
       own.chunk.push_back({n_ - 1, Chunk{}});
@@ -115,8 +121,10 @@ class Expansion {
       local(members_[r].source, members_[r].buffer, rings.back());
     }
     for (std::uint32_t r = 0; r < n_; ++r) {
-      const std::uint32_t right = (r + 1) % n_;
-      const Landing landing = cross(rings[r], next[r], Chunk{}, r, {right}, "recv", firings() * (phases - 1)).front();
+      const std::uint32_t right = (mutated("expand.ring_neighbours_swapped", r, r ^ 1u) + 1) % n_;
+      const Landing landing = cross(rings[r], next[r], Chunk{}, r, {right}, "recv",
+                                    firings() * (phases - mutated("expand.receive_too_few", 1, 2)))
+                                  .front();
       p_.stages[rings[right].value].ports[1] = input_port(landing.buffer, 1, phases, phases);
       local(landing.recv, landing.buffer, rings[right]);
     }
@@ -150,8 +158,9 @@ class Expansion {
       const bool last = next == 0;
       const BufferId sum = last ? add_buffer("sum", next, BufferKind::fifo, result(), partial(), 1)
                                 : add_buffer("next", next, BufferKind::interm, accumulator(), partial(), 1);
-      Generic add = element_wise({{1, sum_of(1, 0)}}, 2);
-      if (!last) add.result = accumulator();
+      Generic add =
+          element_wise({{1, mutated("expand.reduce_drops_what_comes", false, true) ? take(0) : sum_of(1, 0)}}, 2);
+      if (!last) add.result = mutated("expand.partial_rounded_on_its_way", accumulator(), result());
       const StageId ring = add_stage("ring", next, std::move(add), {StageRole::compute, context(next)}, firings(),
                                      {input_port(members_[next].buffer), input_port(landing.buffer), output_port(sum)});
       local(members_[next].source, members_[next].buffer, ring);
@@ -281,8 +290,10 @@ class Expansion {
                                           source.kind, source.dtype, source, chunk.of);
       const StageId recv =
           add_stage(what + at(sender), receiver, Recv{id}, movement(receiver), pages, {output_port(landing)});
-      e.to.push_back(recv);
-      e.routes.push_back(route(target_, collective_.members[sender], collective_.members[receiver]));
+      if (mutated("expand.receiver_left_out", true, e.to.empty())) e.to.push_back(recv);
+      e.routes.push_back(mutated("expand.route_to_the_wrong_chip", false, true)
+                             ? route(target_, collective_.members[receiver], collective_.members[sender])
+                             : route(target_, collective_.members[sender], collective_.members[receiver]));
       landings.push_back({recv, landing});
     }
     add_edge(std::move(e));
@@ -296,13 +307,18 @@ class Expansion {
     std::vector<Port> ports;
     std::vector<Landing> sources;
     for (std::uint32_t m = 0; m < n_; ++m) {
-      if (m > 0) fold.bodies.push_back({1, add_to_last(m)});
+      if (m > 0)
+        fold.bodies.push_back({1, mutated("expand.fold_skips_a_partial", m, 0) == m ? add_to_last(m) : take(m)});
       const bool own = m == at_member;
       sources.push_back(
           own ? Landing{members_[m].source, members_[m].buffer}
-              : cross(members_[m].source, members_[m].buffer, chunk, m, {at_member}, "recv", firings()).front());
+              : cross(members_[m].source, members_[m].buffer,
+                      mutated("expand.partial_of_another_chunk", chunk, Chunk{(chunk.index + 1) % chunk.of, chunk.of}),
+                      m, {at_member}, "recv", firings())
+                    .front());
       ports.push_back(input_port(sources.back().buffer, m, m + 1, n_));
-      if (own && chunk.of > 1) ports.back().chunk = always(chunk);
+      if (own && chunk.of > 1)
+        ports.back().chunk = always(mutated("expand.own_chunk_wrong", chunk, Chunk{0, chunk.of}));
     }
     const BufferId sum = add_buffer("sum", at_member, BufferKind::fifo, result(), partial(), chunk.of);
     ports.push_back(output_port(sum, n_ - 1, n_, n_));

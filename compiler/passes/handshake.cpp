@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 
 namespace rdusim {
@@ -12,7 +13,7 @@ Handshake local_of(const Target& t) {
 
 SemaphoreId add_semaphore(SpatialProgram& p, GroupId group, const Target& t) {
   const SemaphoreId id(p.semaphores.size());
-  p.semaphores.push_back({id, group, 0, t.site.semaphore_bits});
+  p.semaphores.push_back({id, group, mutated("handshake.semaphore_starts_raised", 0u, 1), t.site.semaphore_bits});
   return id;
 }
 
@@ -23,7 +24,8 @@ Result<SpatialProgram> handshake(SpatialProgram program, const Target& target) {
   std::set<Handshake> kinds;
   std::set<LinkId> links;
   for (Edge& e : program.edges) {
-    if (e.handshake == Handshake::fifo) e.handshake = local_of(target);
+    if (e.handshake == Handshake::fifo)
+      e.handshake = mutated("handshake.left_abstract", local_of(target), Handshake::fifo);
     kinds.insert(e.handshake);
     if (is_local(e.handshake)) continue;
     const ChipId from = program.chip_of(program.stage(e.from));
@@ -34,15 +36,23 @@ Result<SpatialProgram> handshake(SpatialProgram program, const Target& target) {
     }
     if (e.handshake == Handshake::semaphore && !e.semaphores) {
       SemaphorePair pair;
-      pair.ready = add_semaphore(program, program.stage(e.from).group, target);
-      for (const StageId to : e.to) pair.valid.push_back(add_semaphore(program, program.stage(to).group, target));
+      pair.ready = add_semaphore(
+          program, program.stage(mutated("handshake.ready_at_the_receiver", e.from, e.to.front())).group, target);
+      for (const StageId to : e.to)
+        pair.valid.push_back(mutated("handshake.one_semaphore_for_both", false, true)
+                                 ? pair.ready
+                                 : add_semaphore(program, program.stage(to).group, target));
       e.semaphores = std::move(pair);
     }
     if (e.counter_bits == 0)
-      e.counter_bits = e.handshake == Handshake::semaphore ? target.site.semaphore_bits : target.site.token_bits;
+      e.counter_bits = e.handshake == Handshake::semaphore
+                           ? target.site.semaphore_bits
+                           : mutated("handshake.credits_wrap", target.site.token_bits, 1u);
   }
+  if (mutated("handshake.link_not_configured", false, !links.empty())) links.erase(links.begin());
   program.links.assign(links.begin(), links.end());
 
+  if (mutated("handshake.requires_too_little", false, true)) kinds.clear();
   needs.handshakes.assign(kinds.begin(), kinds.end());
   std::set<DType> types;
   for (const Stage& s : program.stages)

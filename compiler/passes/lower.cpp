@@ -3,7 +3,9 @@
 #include <variant>
 
 #include "compiler/passes/extents.h"
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
+#include "compiler/workload/fill_rules.h"
 
 namespace rdusim {
 namespace {
@@ -11,17 +13,6 @@ namespace {
 // Tiles along one axis are counted in 32 bits where pages are numbered, and a chip's work items in 64; an extent of
 // more tiles than this is a mistake in the workload.
 constexpr std::uint64_t most_tiles = std::uint64_t{1} << 32;
-
-// Least and greatest value of a fill, where it is known without reading the elements.
-std::optional<std::pair<std::int64_t, std::int64_t>> range_of(const Fill& fill) {
-  if (std::holds_alternative<ZeroFill>(fill)) return {{0, 0}};
-  if (const auto* f = std::get_if<PatternFill>(&fill)) return {{-f->shift, f->modulus - 1 - f->shift}};
-  if (const auto* f = std::get_if<ValuesFill>(&fill); f && !f->integers.empty()) {
-    const auto [low, high] = std::minmax_element(f->integers.begin(), f->integers.end());
-    return {{*low, *high}};
-  }
-  return std::nullopt;
-}
 
 Tensor whole_tensor(const Operand& operand, TensorId id, std::uint32_t tile) {
   Tensor t;
@@ -33,9 +24,11 @@ Tensor whole_tensor(const Operand& operand, TensorId id, std::uint32_t tile) {
   t.tiles = tile_grid(operand.shape, tile);
   t.dtype = operand.dtype;
   t.fill = operand.fill;
-  t.range = range_of(operand.fill);
+  const bool computed = operand.role == TensorRole::output || operand.role == TensorRole::intermediate;
+  if (!computed) t.range = value_range(operand.fill);
+  if (t.range) t.range->second -= mutated("lower.range_too_narrow", 0, 1);
   t.whole = operand.shape;
-  t.offset.assign(operand.shape.size(), 0);
+  t.offset.assign(operand.shape.size(), mutated("lower.tensor_begins_further_on", 0, 1));
   return t;
 }
 
@@ -89,9 +82,9 @@ Result<SpatialProgram> lower(SpatialProgram program, const Target& target) {
     Work w;
     w.id = WorkId(program.work.size());
     w.op = op.id;
-    w.m = a.shape[0];
+    w.m = mutated("lower.rows_are_columns", a.shape[0], b.shape[1]);
     w.n = b.shape[1];
-    w.k = a.shape[1];
+    w.k = a.shape[1] - mutated<std::int64_t>("lower.contraction_short", 0, target.native_tile);
     program.work.push_back(w);
   }
   if (out.has_errors()) return out;

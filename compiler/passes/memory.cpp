@@ -5,6 +5,7 @@
 
 #include "compiler/ir/print.h"
 #include "compiler/passes/extents.h"
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 
 namespace rdusim {
@@ -29,7 +30,7 @@ class SiteTops {
     return top;
   }
   void raise(const Group& g, Bytes top) {
-    for (const Site& s : g.sites) at(s) = top;
+    for (const Site& s : g.sites) at(s) = mutated("memory.buffers_overlap", top, 0);
   }
 
  private:
@@ -51,7 +52,7 @@ void place_tensors(SpatialProgram& p, const Target& target, Diagnostics& out) {
   p.memory->tensors.resize(p.tensors.size());
   for (const Tensor& t : p.tensors) {
     Bytes& top = used[{t.chip, t.space}];
-    p.memory->tensors[t.id.value] = {top, bytes_of_tensor(t)};
+    p.memory->tensors[t.id.value] = {mutated("memory.tensors_overlap", top, 0), bytes_of_tensor(t)};
     top = align(top + bytes_of_tensor(t), std::max<Bytes>(1, target.hbm.interleave_bytes));
   }
   for (const auto& [key, bytes] : used) {
@@ -109,12 +110,14 @@ Result<SpatialProgram> memory(SpatialProgram program, const Target& target) {
         BufferPlace& at = plan.buffers[b.id.value];
         at = b.alias_of && placed[b.alias_of->value] ? plan.buffers[b.alias_of->value]
                                                      : BufferPlace{take(s, b.group, b.depth_pages * b.page_bytes), 0};
-        at.bank = static_cast<std::uint32_t>(at.address / bank_bytes % std::max(1u, target.pmu.banks));
+        at.bank = static_cast<std::uint32_t>((at.address / bank_bytes + mutated("memory.wrong_bank", 0, 1)) %
+                                             std::max(1u, target.pmu.banks));
       }
       if (const auto* m = std::get_if<MatmulTiles>(&s.kind)) {
         const Port& result = s.ports.back();
         const Bytes bytes = program.buffer(result.buffer).page_bytes / bytes_of(m->result) * bytes_of(m->accumulator);
-        plan.accumulators.push_back({s.id, m->block_m * m->block_n, take(s, s.group, bytes), bytes});
+        plan.accumulators.push_back({s.id, m->block_m * m->block_n, take(s, s.group, bytes),
+                                     bytes / mutated("memory.accumulator_too_small", 1, 2)});
       }
     }
     if (fullest > target.pmu.capacity_bytes) {

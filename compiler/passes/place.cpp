@@ -12,6 +12,7 @@
 #include "compiler/ir/print.h"
 #include "compiler/passes/crossing.h"
 #include "compiler/passes/extents.h"
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/ports.h"
 #include "compiler/passes/sites.h"
@@ -139,26 +140,33 @@ class MatmulPlacer {
 
     Load load_a{a_.id, {}, {}};
     const std::uint64_t a_row = base(w_.offset_m, a_.offset[0]), a_col = base(w_.offset_k, a_.offset[1]);
-    load_a.pattern = {loops,
-                      {{plan_.sites_m * plan_.block_m, 0}, {0, 0}, {0, plan_.page_k}},
-                      {},
-                      {plan_.block_m, plan_.page_k},
-                      {a_row + mt, a_col + end_k}};
+    load_a.pattern = {
+        loops,
+        {{plan_.sites_m * plan_.block_m, 0}, {0, 0}, {0, mutated("place.load_a_repeats_a_page", plan_.page_k, 0)}},
+        {},
+        {plan_.block_m, plan_.page_k},
+        {a_row + mt, a_col + end_k}};
     Load load_b{b_.id, {}, {}};
     const std::uint64_t b_row = base(w_.offset_k, b_.offset[0]), b_col = base(w_.offset_n, b_.offset[1]);
-    load_b.pattern = {loops,
-                      {{0, 0}, {0, plan_.sites_n * plan_.block_n}, {plan_.page_k, 0}},
-                      {},
-                      {plan_.page_k, plan_.block_n},
-                      {b_row + end_k, b_col + nt}};
+    load_b.pattern = {
+        loops,
+        {{0, 0}, {0, mutated("place.load_b_forgets_the_rounds", plan_.sites_n * plan_.block_n, 0)}, {plan_.page_k, 0}},
+        {},
+        {plan_.page_k, plan_.block_n},
+        {b_row + end_k, b_col + nt}};
     for_each_instance([&](std::uint64_t i, std::uint64_t j) {
-      load_a.pattern.first.push_back({a_row + i * plan_.block_m, a_col + first_k});
-      load_b.pattern.first.push_back({b_row + first_k, b_col + j * plan_.block_n});
-      if (plan_.sites_n > 1) load_a.multicast_set.push_back(static_cast<std::uint32_t>(i));
+      load_a.pattern.first.push_back(
+          {a_row + i * plan_.block_m, a_col + mutated("place.load_a_ignores_its_slice", first_k, 0)});
+      load_b.pattern.first.push_back(
+          {b_row + first_k,
+           b_col + mutated("place.load_b_reads_the_neighbour", j, (j + 1) % plan_.sites_n) * plan_.block_n});
+      if (plan_.sites_n > 1)
+        load_a.multicast_set.push_back(static_cast<std::uint32_t>(mutated("place.multicast_set_of_another_row", i, 0)));
       if (plan_.sites_m > 1) load_b.multicast_set.push_back(static_cast<std::uint32_t>(j));
     });
 
     const BufferId a = add_buffer("a" + k, BufferKind::fifo, group, operand(), plan_.block_m, plan_.page_k, w_.m, w_.k);
+    if (mutated("place.half_a_page", false, true)) p_.buffers[a.value].page_bytes /= 2;
     const BufferId b = add_buffer("b" + k, BufferKind::fifo, group, operand(), plan_.page_k, plan_.block_n, w_.k, w_.n);
     const StageId from_a = add_stage("load_a" + k, std::move(load_a), group, movement(t_, MovementOrder::load_a),
                                      firings, {output_port(a)});
@@ -170,12 +178,20 @@ class MatmulPlacer {
     const BufferId out = partial ? add_output_buffer("partial_k" + std::to_string(l), BufferKind::interm, group, result)
                                  : add_output_buffer("c", BufferKind::fifo, group, result);
     const auto pages = static_cast<std::uint32_t>(plan_.k_pages);
-    const Port push = output_port(out, pages - 1, pages, pages);
-    const MatmulTiles body{op_.id,        plan_.block_m, plan_.block_n, plan_.page_k, end_k - first_k,
-                           plan_.k_pages, operand(),     accumulator(), result};
+    const std::uint32_t pushed_in = mutated("place.push_before_the_last_page", pages - 1, 0);
+    const Port push = output_port(out, pushed_in, pushed_in + 1, pages);
+    const MatmulTiles body{op_.id,
+                           plan_.block_m,
+                           plan_.block_n,
+                           plan_.page_k,
+                           end_k - first_k - mutated("place.tile_left_out", 0, 1),
+                           mutated("place.matmul_sums_too_few_pages", plan_.k_pages, 1),
+                           operand(),
+                           mutated("place.accumulator_too_narrow", accumulator(), operand()),
+                           result};
     const StageId matmul =
         add_stage("matmul" + k, body, group, {StageRole::compute, 0}, firings, {input_port(a), input_port(b), push});
-    add_edge(from_a, a, {matmul});
+    if (mutated("place.edge_left_out", true, false)) add_edge(from_a, a, {matmul});
     add_edge(from_b, b, {matmul});
     assign_work(matmul, l);
     return {matmul, out};
@@ -193,8 +209,9 @@ class MatmulPlacer {
           add_output_buffer("landing_k" + std::to_string(l), BufferKind::interm, home, accumulator());
       const StageId recv = add_stage("recv_k" + std::to_string(l), Recv{}, home,
                                      movement(t_, MovementOrder::first_recv + static_cast<std::uint32_t>(l) - 1),
-                                     rounds, {output_port(landing)});
-      const EdgeId crossing = add_edge(matmuls[l], partials[l], {recv}, crossing_of(t_));
+                                     mutated("place.receive_too_many", rounds, 2 * rounds), {output_port(landing)});
+      const std::uint64_t sender = mutated("place.receive_of_another_slice", l, 0);
+      const EdgeId crossing = add_edge(matmuls[sender], partials[sender], {recv}, crossing_of(t_));
       std::get<Recv>(p_.stages[recv.value].kind).edge = crossing;
       operands.push_back(landing);
       sources.push_back(recv);
@@ -207,12 +224,16 @@ class MatmulPlacer {
     fold.result = c_.dtype;
     fold.bodies.push_back({1, {{ExprOp::operand, 0, 0}}});
     for (std::uint32_t l = 1; l < slices; ++l)
-      fold.bodies.push_back({1, {{ExprOp::accumulator, 0, 0}, {ExprOp::operand, l, 0}, {ExprOp::add, 0, 0}}});
+      fold.bodies.push_back({1,
+                             {{ExprOp::accumulator, 0, 0},
+                              {mutated("place.fold_skips_an_operand", ExprOp::operand, ExprOp::constant), l, 0},
+                              {ExprOp::add, 0, 0}}});
     const auto phases = static_cast<std::uint32_t>(slices);
     std::vector<Port> ports;
     for (std::uint32_t l = 0; l < phases; ++l) ports.push_back(input_port(operands[l], l, l + 1, phases));
     const BufferId out = add_output_buffer("c", BufferKind::fifo, home, c_.dtype);
-    ports.push_back(output_port(out, phases - 1, phases, phases));
+    const std::uint32_t done = mutated("place.fold_ends_early", phases - 1, phases - 2);
+    ports.push_back(output_port(out, done, done + 1, phases));
     const StageId stage =
         add_stage("fold", std::move(fold), home, {StageRole::compute, 1}, rounds * slices, std::move(ports));
     for (std::uint64_t l = 0; l < slices; ++l) add_edge(sources[l], operands[l], {stage});
@@ -227,7 +248,8 @@ class MatmulPlacer {
                           {plan_.block_m, plan_.block_n},
                           {row + tiles(w_.m), col + tiles(w_.n)}};
     for_each_instance([&](std::uint64_t i, std::uint64_t j) {
-      pattern.first.push_back({row + i * plan_.block_m, col + j * plan_.block_n});
+      pattern.first.push_back(
+          {row + i * plan_.block_m, col + mutated("place.store_over_the_neighbour", j, 0) * plan_.block_n});
     });
     return pattern;
   }
@@ -239,7 +261,9 @@ class MatmulPlacer {
       std::vector<std::uint64_t> items;
       for (std::uint64_t r = 0; r < plan_.rounds_m; ++r)
         for (std::uint64_t s = 0; s < plan_.rounds_n; ++s)
-          items.push_back((slice * blocks_m + i + r * plan_.sites_m) * blocks_n + j + s * plan_.sites_n);
+          items.push_back((mutated("place.work_of_another_slice", slice, 0) * blocks_m + i + r * plan_.sites_m) *
+                              blocks_n +
+                          j + s * plan_.sites_n);
       assignment.items.push_back(std::move(items));
     });
     p_.placement->work.push_back(std::move(assignment));
@@ -253,7 +277,7 @@ class MatmulPlacer {
     for (std::uint64_t l = 0; l < plan_.sites_k; ++l) {
       SummationNode leaf;
       leaf.chip = w_.chip;
-      leaf.k_begin = w_.offset_k + static_cast<std::int64_t>(l) * slice;
+      leaf.k_begin = w_.offset_k + static_cast<std::int64_t>(mutated("place.tree_counts_a_slice_twice", l, 0)) * slice;
       leaf.k_end = w_.offset_k + std::min(w_.k, static_cast<std::int64_t>(l + 1) * slice);
       tree.nodes.push_back(leaf);
       if (l == 0) continue;

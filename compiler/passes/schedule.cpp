@@ -8,6 +8,7 @@
 
 #include "compiler/cost/cost.h"
 #include "compiler/cost/stage_order.h"
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 
 namespace rdusim {
@@ -49,14 +50,18 @@ Result<SpatialProgram> schedule(SpatialProgram program, const Target& target) {
   result.slots.resize(program.stages.size());
   for (const Section& section : program.sections) {
     std::uint32_t place = 0;
-    for (const StageId s : cost::stage_order(program, section.id)) result.slots[s.value].order = place++;
+    for (const StageId s : cost::stage_order(program, section.id))
+      result.slots[s.value].order = mutated("schedule.all_at_once", place++, 0);
   }
   const std::vector<StageCost> costs = estimate_stages(program, target);
   for (const Stage& s : program.stages)
     result.slots[s.id.value].initiation_interval_cycles = costs[s.id.value].initiation_interval_cycles;
   for (std::vector<StageId>& stages : sharing(program)) {
-    std::stable_sort(stages.begin(), stages.end(),
-                     [&](StageId a, StageId b) { return result.slots[a.value].order < result.slots[b.value].order; });
+    std::stable_sort(stages.begin(), stages.end(), [&](StageId a, StageId b) {
+      return result.slots[mutated("schedule.turns_reversed", a, b).value].order <
+             result.slots[mutated("schedule.turns_reversed", b, a).value].order;
+    });
+    if (mutated("schedule.turn_left_out", false, true)) stages.pop_back();
     result.engine_orders.push_back({std::move(stages)});
   }
   program.schedule = std::move(result);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "compiler/ir/print.h"
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/ports.h"
 #include "compiler/passes/rewrite.h"
@@ -163,7 +164,7 @@ std::uint64_t tiles_further(const Tensor& first, const Tensor& own, std::uint32_
 }
 
 void move_pattern(AccessPattern& pattern, std::uint32_t axis, std::uint64_t tiles) {
-  for (auto& first : pattern.first) first[axis] += tiles;
+  for (auto& first : pattern.first) first[axis] += mutated("shard.columns_of_the_first_chip", tiles, 0);
   pattern.extent_tiles[axis] += tiles;
 }
 
@@ -183,7 +184,7 @@ SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, 
     const Work own = slice_of(original, cuts.operators[w.op.value], cuts.chips, w.chip);
     w.offset_m = own.offset_m;
     w.offset_n = own.offset_n;
-    w.offset_k = own.offset_k;
+    w.offset_k = mutated("shard.every_chip_works_on_the_first", own.offset_k, 0);
   }
   for (Stage& s : all.stages) {
     const std::size_t chip = s.id.value / slice.stages.size();
@@ -324,19 +325,23 @@ class Joiner {
     entry.order = entry.id.value;
     entry.op = op.id;
     entry.members = ring_;
-    entry.bytes.assign(cuts_.chips, static_cast<Bytes>(work.m) * static_cast<Bytes>(work.n) * bytes_of(sent));
+    if (mutated("shard.member_left_out", false, true)) entry.members.pop_back();
+    entry.bytes.assign(cuts_.chips, static_cast<Bytes>(work.m) * static_cast<Bytes>(work.n) * bytes_of(sent) /
+                                        mutated("shard.bytes_of_one_member_too_few", 1, 2));
     p_.collectives.push_back(std::move(entry));
     return p_.collectives.back();
   }
 
   void make_partial(const Operator& op, const Outlet& outlet, const std::string& suffix) {
-    const DType accumulator = accumulator_of(p_.operators->operand(op.in[0]).dtype);
+    const DType accumulator =
+        mutated("shard.partial_in_the_operands_type", accumulator_of(p_.operators->operand(op.in[0]).dtype),
+                p_.operators->operand(op.in[0]).dtype);
     StageKind& from = p_.stages[outlet.from.value].kind;
     if (auto* matmul = std::get_if<MatmulTiles>(&from)) matmul->result = accumulator;
     if (auto* fold = std::get_if<Generic>(&from)) fold->result = accumulator;
     Buffer& partial = p_.buffers[outlet.buffer.value];
     partial.name = op.name + ".partial" + suffix;
-    partial.kind = BufferKind::interm;
+    partial.kind = mutated("shard.partial_passes_for_a_value", BufferKind::interm, BufferKind::fifo);
     partial.page_bytes = partial.page_bytes / bytes_of(partial.dtype) * bytes_of(accumulator);
     partial.dtype = accumulator;
   }
@@ -358,7 +363,8 @@ class Joiner {
       const std::string both = "_c" + std::to_string(from.value) + suffix;
       Stage columns_of = store;
       columns_of.name = op.name + ".store" + both;
-      move_pattern(std::get<Store>(columns_of.kind).pattern, 1, from.value * columns);
+      move_pattern(std::get<Store>(columns_of.kind).pattern, 1,
+                   mutated("shard.gathered_columns_swapped", from.value, cuts_.chips - 1 - from.value) * columns);
       deliver(entry, stage, add_stage(p_, std::move(columns_of)), page, entry.name + ".page" + both);
     }
     stages_.push_back(store.id);
@@ -380,7 +386,8 @@ std::vector<SummationTree> trees_of(const SpatialProgram& all, const SpatialProg
     std::vector<Sum> parts;
     for (const ChipId chip : ring)
       for (const Work& w : all.work)
-        if (w.op == first.op && w.chip == chip) parts.push_back(moved_to(first.nodes, chip, w.offset_k));
+        if (w.op == first.op && w.chip == chip)
+          parts.push_back(moved_to(first.nodes, mutated("shard.tree_of_one_chip", chip, ChipId(0)), w.offset_k));
     if (cuts.operators[first.op.value].kind == ShardKind::row) parts = {left_deep(parts)};
     for (Sum& nodes : parts) {
       SummationTree tree = first;

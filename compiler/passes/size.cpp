@@ -9,6 +9,7 @@
 
 #include "compiler/cost/cost.h"
 #include "compiler/ir/least_depths.h"
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 
 namespace rdusim {
@@ -163,7 +164,7 @@ Result<SpatialProgram> size(SpatialProgram program, const Target& target) {
   std::vector<bool> sized_here(program.buffers.size(), false);
   for (Buffer& b : program.buffers) {
     if (b.depth_pages != 0) continue;
-    b.depth_pages = double_buffer;
+    b.depth_pages = double_buffer - mutated("size.no_room_for_a_page", 0, b.origin ? 2 : 0);
     sized_here[b.id.value] = true;
   }
   for (const Stage& s : program.stages) {

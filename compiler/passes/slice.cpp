@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/passes/extents.h"
+#include "compiler/passes/mutate.h"
 #include "compiler/workload/fill_reader.h"
 
 namespace rdusim {
@@ -24,7 +25,7 @@ bool whole_tiles(std::int64_t extent, std::uint32_t chips, std::uint32_t tile) {
 std::optional<std::uint32_t> wanted_axis(ShardKind kind, std::size_t operand) {
   if (kind == ShardKind::row) {
     if (operand == 2) return std::nullopt;
-    return operand == 0 ? 1u : 0u;
+    return operand == 0 ? 1u : mutated("slice.wrong_axis", 0u, 1u);
   }
   if (operand == 0) return std::nullopt;
   return 1u;
@@ -193,16 +194,17 @@ Result<Cuts> cut(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_
 }
 
 std::int64_t slice_offset(std::int64_t extent, std::uint32_t chips, ChipId chip) {
-  return extent / std::int64_t{chips} * std::int64_t{chip.value};
+  return extent / std::int64_t{chips} * mutated("slice.every_chip_has_the_first", std::int64_t{chip.value}, 0);
 }
 
 Tensor slice_of(const Tensor& whole, const OperandCut& cut, std::uint32_t chips, ChipId chip, std::uint32_t tile) {
   Tensor t = whole;
   t.chip = chip;
-  t.replicas = cut.axis || cut.on_first_only ? 1 : chips;
+  t.replicas = cut.axis || cut.on_first_only ? 1 : mutated("slice.replica_too_few", chips, chips - 1);
   if (cut.axis) {
     t.shape[*cut.axis] = whole.shape[*cut.axis] / std::int64_t{chips};
-    t.offset[*cut.axis] = whole.offset[*cut.axis] + slice_offset(whole.shape[*cut.axis], chips, chip);
+    t.offset[*cut.axis] = whole.offset[*cut.axis] + slice_offset(whole.shape[*cut.axis], chips, chip) +
+                          mutated<std::int64_t>("slice.tensor_off_by_one", 0, chip.value == 1);
     t.tiles = tile_grid(t.shape, tile);
   }
   return t;
@@ -215,7 +217,7 @@ Work slice_of(const Work& whole, const OperatorCut& cut, std::uint32_t chips, Ch
   std::int64_t& extent = cut.kind == ShardKind::row ? w.k : w.n;
   std::int64_t& offset = cut.kind == ShardKind::row ? w.offset_k : w.offset_n;
   offset += slice_offset(extent, chips, chip);
-  extent /= std::int64_t{chips};
+  extent = extent / std::int64_t{chips} - mutated<std::int64_t>("slice.work_off_by_one", 0, 1);
   return w;
 }
 

@@ -19,6 +19,7 @@
 
 #include "compiler/passes/expand.h"
 #include "compiler/passes/extents.h"
+#include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 
 namespace rdusim {
@@ -46,7 +47,7 @@ std::vector<AxisCut> axis_cuts(std::uint64_t tiles, std::uint64_t most_sites, st
     if (!pin_block && block > 1 && blocks == ceil_div(tiles, block - 1)) continue;
     for (std::uint64_t sites = 1; sites <= std::min(blocks, most_sites); ++sites) {
       if (blocks % sites != 0 || (pin_sites && *pin_sites != sites)) continue;
-      cuts.push_back({block, sites, blocks / sites});
+      cuts.push_back({block, sites, std::max<std::uint64_t>(1, blocks / sites - mutated("tile.round_left_out", 0, 1))});
     }
   }
   return cuts;
@@ -194,7 +195,7 @@ void for_each_plan(const Work& w, const SchedulePin& pin, std::uint64_t most_spl
           if (pages % split != 0 || m.sites * n.sites * split > most_sites) continue;
           if (pin.unroll_k && *pin.unroll_k != split) continue;
           p.sites_k = split;
-          p.k_pages = pages / split;
+          p.k_pages = pages / split - mutated("tile.page_left_out", 0, 1);
           if (scorer.site_bytes(p) <= t.pmu.capacity_bytes) f(p);
         }
       }

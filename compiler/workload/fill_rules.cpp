@@ -211,6 +211,16 @@ void check_fill(const Operand& operand, const std::string& where, Diagnostics& o
              operand.fill);
 }
 
+std::optional<std::pair<std::int64_t, std::int64_t>> value_range(const Fill& fill) {
+  if (std::holds_alternative<ZeroFill>(fill)) return {{0, 0}};
+  if (const auto* f = std::get_if<PatternFill>(&fill)) return {{-f->shift, f->modulus - 1 - f->shift}};
+  if (const auto* f = std::get_if<ValuesFill>(&fill); f && !f->integers.empty()) {
+    const auto [low, high] = std::minmax_element(f->integers.begin(), f->integers.end());
+    return {{*low, *high}};
+  }
+  return std::nullopt;
+}
+
 void check_pattern(const Operand& operand, const std::string& where, Diagnostics& out) {
   const auto* pattern = std::get_if<PatternFill>(&operand.fill);
   const auto count = element_count(operand.shape);

@@ -223,6 +223,10 @@ inline const std::vector<Broken>& broken_programs() {
                                b.add_edge(stage(p, "down.matmul").id, v, {join});
                                p.memory->accumulators.clear();
                              })},
+      {Code::RDU3046, edited(over(2), [](Builder& b) { buffer(b.p, "down.partial_c1").kind = BufferKind::fifo; })},
+      {Code::RDU3047,
+       edited({}, [](Builder& b) { b.p.placement->work[0].items[1] = b.p.placement->work[0].items[0]; })},
+      {Code::RDU3048, edited({}, [](Builder& b) { b.p.schedule->slots[1].order = 0; })},
   };
   return list;
 }

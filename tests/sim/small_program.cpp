@@ -48,7 +48,7 @@ SpatialProgram small_program(Handshake crossing, std::uint64_t depth) {
   g.operands = {{OperandId{0u}, "x", TensorRole::input, {32, 64}, DType::int8, PatternFill{61, 30}, ""},
                 {OperandId{1u}, "w", TensorRole::weight, {64, 32}, DType::int8, PatternFill{59, 29}, ""},
                 {OperandId{2u}, "y", TensorRole::output, {32, 32}, DType::int32, ZeroFill{}, ""}};
-  g.operators = {{OperatorId{0u}, "matmul0", OperatorKind::matmul, {OperandId{0u}, OperandId{1u}}, OperandId{2u}, ""}};
+  g.operators = {{OperatorId{0u}, "matmul0", OperatorKind::matmul, {OperandId{0u}, OperandId{1u}}, OperandId{2u}, {}, ""}};
   p.operators = g;
 
   const auto tensor = [&](std::uint32_t id, std::string name, std::uint32_t operand, TensorRole role, std::int64_t row,

@@ -70,7 +70,7 @@ class Builder {
     g.operands = {{OperandId{0}, "x", TensorRole::input, {m, k}, DType::int8, ZeroFill{}, ""},
                   {OperandId{1}, "w", TensorRole::weight, {k, n}, DType::int8, ZeroFill{}, ""},
                   {OperandId{2}, "y", TensorRole::output, {m, n}, DType::int32, ZeroFill{}, ""}};
-    g.operators = {{OperatorId{0}, "down", OperatorKind::matmul, {OperandId{0}, OperandId{1}}, OperandId{2}, ""}};
+    g.operators = {{OperatorId{0}, "down", OperatorKind::matmul, {OperandId{0}, OperandId{1}}, OperandId{2}, {}, ""}};
     p.operators = g;
     p.placement = Placement{{4, 4}, {}, {}};
     p.memory = MemoryPlan{};
@@ -100,7 +100,7 @@ class Builder {
     b.page_bytes = tiles * 32 * 32 * bytes_of(type);
     b.dtype = type;
     b.group = GroupId{chip};
-    p.memory->buffers.push_back({next_address_[chip], 0});
+    p.memory->buffers.push_back({next_address_[chip], static_cast<std::uint32_t>(next_address_[chip] / 65536 % 4)});
     next_address_[chip] += b.depth_pages * b.page_bytes;
     p.buffers.push_back(b);
     return b.id;

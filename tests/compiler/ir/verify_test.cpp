@@ -280,7 +280,59 @@ TEST_CASE("buffers beyond a site's memory are found") {
 TEST_CASE("a bank that a site does not have is found") {
   SpatialProgram p = program();
   p.memory->buffers[1].bank = 4;
-  check_only(Code::RDU3016, p, "buffer 'down.b' is in bank 4 of 4");
+  check_only(Code::RDU3016, p, "buffer 'down.b' is said to begin in bank 4 of 4, and its address 8192 is in bank 0");
+}
+
+TEST_CASE("a bank that is not the address's is found") {
+  SpatialProgram p = program();
+  p.memory->buffers[1].bank = 1;
+  check_only(Code::RDU3016, p, "buffer 'down.b' is said to begin in bank 1 of 4, and its address 8192 is in bank 0");
+}
+
+TEST_CASE("a partial sum in a buffer that is not Interm is found") {
+  SpatialProgram p = program(over(2));
+  buffer(p, "down.partial_c1").kind = BufferKind::fifo;
+  check_only(Code::RDU3046, p,
+             "'down.matmul_c1' pushes the partial sum c1[256,512) into 'down.partial_c1', which is not Interm");
+}
+
+TEST_CASE("work items taken twice, by nobody, or summed in part are found") {
+  SpatialProgram p = program();
+  auto& items = p.placement->work[0].items;
+  const auto right = items;
+  items[1] = items[0];
+  check_only(Code::RDU3047, p, "item 0 of work item 0 is carried out more than once");
+  items = right;
+  items[1].clear();
+  check_only(Code::RDU3047, p, "1 of the 2 items of work item 0 are carried out by nobody");
+  items = right;
+  std::get<MatmulTiles>(stage(p, "down.matmul").kind).k_tiles -= 1;
+  check_only(Code::RDU3047, p,
+             "stage 'down.matmul' sums 15 tiles of the contraction, and item 0 of work item 0 has 16");
+}
+
+TEST_CASE("places in a section's order that are not one each, or that an engine does not follow, are found") {
+  SpatialProgram p = program();
+  p.schedule->slots[1].order = 0;
+  check_only(Code::RDU3048, p, "'down.load_a' and 'down.load_b' both have place 0 in the order of section 'down'");
+  p.schedule->slots[1].order = 1;
+  p.schedule->engine_orders = {{{StageId{1u}, StageId{0u}}}};
+  check_only(Code::RDU3048, p, "'down.load_b' is served before 'down.load_a', and has place 1 after its 0");
+}
+
+TEST_CASE("a complete program that does not say what it requires is found") {
+  SpatialProgram p = program();
+  p.required.handshakes.clear();
+  check_only(Code::RDU3033, p, "the program uses ValidReady, and does not say that it requires it");
+  p = program();
+  p.required.operand_dtypes.clear();
+  check_only(Code::RDU3033, p, "the program uses int8, and does not say that it requires it");
+}
+
+TEST_CASE("a value range that leaves out values of the fill is found") {
+  SpatialProgram p = program();
+  p.tensors[0].range = {1, 5};
+  check_only(Code::RDU3040, p, "tensor 'x': its values are said to lie in [1, 5], and its fill has [0, 0]");
 }
 
 TEST_CASE("tensors beyond a chip's memory are found") {
@@ -643,7 +695,7 @@ TEST_CASE("buffers that overlap are found, and aliases are not") {
 TEST_CASE("stages that wait for each other are named with what each waits for") {
   Builder b(over(2));
   Stage& fold = stage(b.p, "down.fold");
-  const BufferId loop = b.add_buffer("down.loop", BufferKind::fifo, DType::int32, 1, 0);
+  const BufferId loop = b.add_buffer("down.loop", BufferKind::interm, DType::int32, 1, 0);
   fold.ports.insert(fold.ports.begin() + 2, b.input(loop));
   fold.ports.push_back(b.output(loop));
   std::get<Generic>(fold.kind).maps.push_back({{1, 0}});

@@ -83,7 +83,7 @@ TEST_CASE("least depths are not above those given, and one less does not run") {
   Stage& matmul = sample::stage(p, "down.matmul");
   matmul.ports[0].need = {{1, 3}, {1, 3}, {1, 2}, {1, 1}};
   sample::buffer(p, "down.a").depth_pages = 4;
-  p.memory->buffers[0].address = 192 * 1024;
+  p.memory->buffers[0] = {192 * 1024, 3};
   const Certificate c = certified(p, sample::target());
   CHECK(c.buffers[0].depth == 4);
   CHECK(c.buffers[0].least_depth == 3);

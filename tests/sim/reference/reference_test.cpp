@@ -150,8 +150,8 @@ TEST_CASE("a chain of operators reads what the one before wrote") {
   const OperandId x = operand("x", {2, 3}, DType::int32), w = operand("w", {3, 2}, DType::int32),
                   y = operand("y", {2, 2}, DType::int32), v = operand("v", {2, 1}, DType::int32),
                   z = operand("z", {2, 1}, DType::int32);
-  g.operators = {{OperatorId(0), "first", OperatorKind::matmul, {x, w}, y, ""},
-                 {OperatorId(1), "second", OperatorKind::matmul, {y, v}, z, ""}};
+  g.operators = {{OperatorId(0), "first", OperatorKind::matmul, {x, w}, y, {}, ""},
+                 {OperatorId(1), "second", OperatorKind::matmul, {y, v}, z, {}, ""}};
   OperandBytes bytes(5);
   bytes[0] = bytes_from(std::vector<std::int32_t>{1, 2, 3, 4, 5, 6});
   bytes[1] = bytes_from(std::vector<std::int32_t>{1, 0, 0, 1, 1, 1});

@@ -1,10 +1,11 @@
-// The text of programs after shard and after collective, whole. A file's first line says what is in it; the rest is
+// The text of programs after every pass, and of more of them after shard and after collective, whole. A file's first line says what is in it; the rest is
 // what print() gives. To accept a change: RDUSIM_ACCEPT_GOLDEN=1 test_compiler_passes --test-case='*golden*', and read
 // the diff.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 
+#include "compiler/compile.h"
 #include "compiler/ir/print.h"
 #include "compiler/support/file.h"
 #include "tests/compiler/passes/matmul_graphs.h"
@@ -41,6 +42,20 @@ OperatorGraph small(std::uint32_t chips, std::int64_t columns = 64) {
 }
 
 }  // namespace
+
+TEST_CASE("golden: a program after each of the passes, over 2 chips") {
+  CompileOptions options;
+  options.plan = over(2);
+  for (const std::string_view pass : pass_names()) {
+    options.stop_after = std::string(pass);
+    auto p = compile(small(2), sn40l(), options);
+    INFO(text_of(p.diagnostics()));
+    REQUIRE(p.ok());
+    check_golden(fmt::format("pass_{}_2", pass),
+                 fmt::format("{}: 40 x 128 by 128 x 64, int8, sn40l, 2 chips, row, all_reduce", pass),
+                 std::move(p).value());
+  }
+}
 
 TEST_CASE("golden: sharded by rows, over 2 and 3 chips") {
   for (const std::uint32_t n : {2u, 3u})

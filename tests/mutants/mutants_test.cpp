@@ -1,0 +1,274 @@
+// The compiler with one mistake at a time (compiler/passes/mutate.h), and who catches it.
+//
+// What a mutant compiles is held against the verifier (its rules are applied as the compiler ends), then the
+// independent checker of certificates, then a run with values; the first of them that finds fault is the one that a row
+// names.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <regex>
+#include <set>
+
+#include "compiler/certificate/check.h"
+#include "compiler/compile.h"
+#include "compiler/program/prog_bin.h"
+#include "compiler/support/file.h"
+#include "sim/isolated_run.h"
+#include "tests/compiler/passes/matmul_graphs.h"
+
+namespace rdusim {
+namespace {
+
+std::string& chosen() {
+  static std::string mutant;
+  return mutant;
+}
+
+}  // namespace
+
+bool is_chosen(std::string_view mutant) {
+  return mutant == chosen();
+}
+
+}  // namespace rdusim
+
+namespace rdusim::test {
+namespace {
+
+// Who notices, and the code of the first thing said.
+enum class Who { nobody, pass, verifier, certificate, run };
+struct Catch {
+  Who who = Who::nobody;
+  Code code{};
+  std::string message;
+};
+
+// What is compiled: each reaches other passes.
+enum class Input {
+  slices,           // one chip; sites along every axis, two slices of the contraction, two rounds
+  direct,           // over three chips, an all-reduce
+  ring,             // over four
+  through_one,      // over three
+  ring_reduce,      // over three, in bf16
+  gather,           // column-parallel operators over two chips, joined in between
+  direct_wormhole,  // circular buffers and semaphores
+};
+
+struct Compiled {
+  OperatorGraph graph;
+  Target target;
+  CompileOptions options;
+};
+
+Compiled input(Input which) {
+  using Kind = CollectiveKind;
+  using Algorithm = CollectiveAlgorithm;
+  const auto sharded = [](OperatorGraph graph, Target target, ShardPlan plan) {
+    for (const Operator& op : graph.operators) {
+      SchedulePin pin;
+      pin.op = op.id;
+      pin.sites = 2;
+      graph.pins.push_back(pin);
+    }
+    return Compiled{std::move(graph), std::move(target), {plan, "", SizeBy::throughput}};
+  };
+  switch (which) {
+    case Input::slices: {
+      Compiled c{one_matmul(64, 256, 256), sn40l(), {}};
+      SchedulePin pin;
+      pin.op = c.graph.operators.front().id;
+      pin.unroll_m = 2;
+      pin.unroll_n = 4;
+      pin.unroll_k = 2;
+      pin.block_m = pin.block_n = 1;
+      pin.page_k = 2;
+      c.graph.pins.push_back(pin);
+      return c;
+    }
+    case Input::direct:
+      return sharded(one_matmul(64, 192, 96), sn40l(), over(3, ShardKind::row, Kind::all_reduce, Algorithm::direct));
+    case Input::ring:
+      return sharded(one_matmul(64, 256, 96), sn40l(), over(4, ShardKind::row, Kind::all_reduce, Algorithm::ring));
+    case Input::through_one:
+      return sharded(one_matmul(64, 192, 96), sn40l(),
+                     over(3, ShardKind::row, Kind::all_reduce, Algorithm::through_one));
+    case Input::ring_reduce:
+      return sharded(one_matmul(64, 192, 96, DType::bf16, DType::bf16), sn40l(),
+                     over(3, ShardKind::row, Kind::reduce, Algorithm::ring));
+    case Input::gather:
+      return sharded(two_matmuls(32, 32, 64, 64), sn40l(), over(2, ShardKind::column));
+    case Input::direct_wormhole:
+      return sharded(one_matmul(64, 192, 96), wormhole(), over(2, ShardKind::row, Kind::all_reduce, Algorithm::direct));
+  }
+  return {};
+}
+
+Result<SpatialProgram> compile_with(const std::string& mutant, const Compiled& c) {
+  chosen() = mutant;
+  auto program = compile(c.graph, c.target, c.options);
+  chosen().clear();
+  return program;
+}
+
+Catch first(Who who, const Diagnostics& d) {
+  for (const Diagnostic& e : d.list())
+    if (e.severity == Severity::error) return {who, e.code, e.message};
+  return {};
+}
+
+bool is_rule(const Diagnostics& d) {
+  const auto number = static_cast<unsigned>(d.list().front().code);
+  return number / 1000 == 3 || d.contains(Code::RDU4107);
+}
+
+Catch caught(const std::string& mutant, Input which) {
+  const Compiled c = input(which);
+  const auto right = compile_with("", c), wrong = compile_with(mutant, c);
+  REQUIRE(right.ok());
+  if (!wrong.ok()) return first(is_rule(wrong.diagnostics()) ? Who::verifier : Who::pass, wrong.diagnostics());
+  if (encode(*right) == encode(*wrong)) return {Who::nobody, {}, "the mistake made no difference"};
+  const Diagnostics found = check_certificate(*wrong, c.target);
+  if (found.has_errors()) return first(Who::certificate, found);
+  const LoadedProgram loaded{*wrong, c.target, "", "", {}};
+  const std::atomic<bool> stop = false;
+  const IsolatedRun run = run_isolated(loaded, {RunOptions{}}, {1, 20, {}}, stop).front();
+  if (!run.ended) return {Who::nobody, {}, "the run did not end by itself"};
+  if (run.errors.empty()) return {};
+  return {Who::run, run.errors.front(), run.message};
+}
+
+struct Row {
+  const char* mutant;
+  Input input;
+  Who who;
+  Code code;
+};
+
+constexpr Row table[] = {
+    {"lower.range_too_narrow", Input::slices, Who::verifier, Code::RDU3040},
+    {"lower.tensor_begins_further_on", Input::slices, Who::verifier, Code::RDU3003},
+    {"lower.rows_are_columns", Input::slices, Who::verifier, Code::RDU3008},
+    {"lower.contraction_short", Input::slices, Who::verifier, Code::RDU3024},
+    {"tile.round_left_out", Input::slices, Who::verifier, Code::RDU3003},
+    {"tile.page_left_out", Input::slices, Who::verifier, Code::RDU3003},
+    {"place.load_a_repeats_a_page", Input::slices, Who::verifier, Code::RDU3024},
+    {"place.load_b_forgets_the_rounds", Input::slices, Who::verifier, Code::RDU3024},
+    {"place.load_a_ignores_its_slice", Input::slices, Who::verifier, Code::RDU3024},
+    {"place.load_b_reads_the_neighbour", Input::slices, Who::verifier, Code::RDU3024},
+    {"place.multicast_set_of_another_row", Input::slices, Who::verifier, Code::RDU3028},
+    {"place.half_a_page", Input::slices, Who::verifier, Code::RDU3003},
+    {"place.push_before_the_last_page", Input::slices, Who::verifier, Code::RDU3030},
+    {"place.tile_left_out", Input::slices, Who::verifier, Code::RDU3047},
+    {"place.matmul_sums_too_few_pages", Input::slices, Who::verifier, Code::RDU3003},
+    {"place.accumulator_too_narrow", Input::slices, Who::verifier, Code::RDU3036},
+    {"place.edge_left_out", Input::slices, Who::verifier, Code::RDU3004},
+    {"place.receive_too_many", Input::slices, Who::verifier, Code::RDU3008},
+    {"place.receive_of_another_slice", Input::slices, Who::verifier, Code::RDU3004},
+    {"place.fold_skips_an_operand", Input::slices, Who::verifier, Code::RDU3024},
+    {"place.fold_ends_early", Input::slices, Who::verifier, Code::RDU3024},
+    {"place.store_over_the_neighbour", Input::slices, Who::verifier, Code::RDU3015},
+    {"place.work_of_another_slice", Input::slices, Who::verifier, Code::RDU3047},
+    {"place.tree_counts_a_slice_twice", Input::slices, Who::verifier, Code::RDU3032},
+    {"slice.wrong_axis", Input::direct, Who::verifier, Code::RDU3003},
+    {"slice.every_chip_has_the_first", Input::direct, Who::verifier, Code::RDU3013},
+    {"slice.replica_too_few", Input::gather, Who::verifier, Code::RDU3013},
+    {"slice.tensor_off_by_one", Input::direct, Who::verifier, Code::RDU3003},
+    {"slice.work_off_by_one", Input::direct, Who::verifier, Code::RDU3032},
+    {"shard.columns_of_the_first_chip", Input::gather, Who::verifier, Code::RDU3015},
+    {"shard.every_chip_works_on_the_first", Input::direct, Who::verifier, Code::RDU3003},
+    {"shard.member_left_out", Input::direct, Who::verifier, Code::RDU3018},
+    {"shard.bytes_of_one_member_too_few", Input::direct, Who::verifier, Code::RDU3020},
+    {"shard.partial_in_the_operands_type", Input::ring_reduce, Who::verifier, Code::RDU3020},
+    {"shard.partial_passes_for_a_value", Input::direct, Who::verifier, Code::RDU3046},
+    {"shard.gathered_columns_swapped", Input::gather, Who::verifier, Code::RDU3024},
+    {"shard.tree_of_one_chip", Input::direct, Who::verifier, Code::RDU3032},
+    {"collective.tree_of_one_chip", Input::through_one, Who::verifier, Code::RDU3032},
+    {"collective.trees_in_reverse", Input::ring, Who::verifier, Code::RDU3032},
+    {"collective.says_another_algorithm", Input::ring, Who::verifier, Code::RDU3032},
+    {"expand.landing_too_small", Input::direct, Who::run, Code::RDU7030},
+    {"expand.chunks_stored_in_reverse", Input::direct, Who::verifier, Code::RDU3024},
+    {"expand.ring_chunk_off_by_one", Input::ring, Who::verifier, Code::RDU3024},
+    {"expand.ring_forwards_without_adding", Input::ring, Who::verifier, Code::RDU3024},
+    {"expand.page_popped_twice", Input::ring, Who::verifier, Code::RDU3030},
+    {"expand.ring_neighbours_swapped", Input::ring, Who::verifier, Code::RDU3007},
+    {"expand.receive_too_few", Input::ring, Who::verifier, Code::RDU3008},
+    {"expand.reduce_drops_what_comes", Input::ring_reduce, Who::verifier, Code::RDU3024},
+    {"expand.partial_rounded_on_its_way", Input::ring_reduce, Who::verifier, Code::RDU3036},
+    {"expand.receiver_left_out", Input::through_one, Who::verifier, Code::RDU3005},
+    {"expand.route_to_the_wrong_chip", Input::direct, Who::verifier, Code::RDU3034},
+    {"expand.fold_skips_a_partial", Input::through_one, Who::verifier, Code::RDU3024},
+    {"expand.partial_of_another_chunk", Input::direct, Who::verifier, Code::RDU3024},
+    {"expand.own_chunk_wrong", Input::direct, Who::verifier, Code::RDU3024},
+    {"size.no_room_for_a_page", Input::direct, Who::verifier, Code::RDU3003},
+    {"handshake.semaphore_starts_raised", Input::direct_wormhole, Who::certificate, Code::RDU5011},
+    {"handshake.left_abstract", Input::direct, Who::verifier, Code::RDU3009},
+    {"handshake.ready_at_the_receiver", Input::direct_wormhole, Who::verifier, Code::RDU3023},
+    {"handshake.one_semaphore_for_both", Input::direct_wormhole, Who::verifier, Code::RDU3023},
+    {"handshake.credits_wrap", Input::direct, Who::verifier, Code::RDU3021},
+    {"handshake.link_not_configured", Input::direct, Who::verifier, Code::RDU3034},
+    {"handshake.requires_too_little", Input::direct, Who::verifier, Code::RDU3033},
+    {"memory.buffers_overlap", Input::direct, Who::verifier, Code::RDU3038},
+    {"memory.tensors_overlap", Input::direct, Who::verifier, Code::RDU3042},
+    {"memory.wrong_bank", Input::direct, Who::verifier, Code::RDU3016},
+    {"memory.accumulator_too_small", Input::direct, Who::certificate, Code::RDU5011},
+    {"schedule.all_at_once", Input::direct, Who::verifier, Code::RDU3048},
+    {"schedule.turns_reversed", Input::direct_wormhole, Who::verifier, Code::RDU3048},
+    {"schedule.turn_left_out", Input::direct_wormhole, Who::verifier, Code::RDU3010},
+    {"certify.push_too_many", Input::direct, Who::certificate, Code::RDU5012},
+    {"certify.pop_too_few", Input::direct, Who::certificate, Code::RDU5012},
+    {"certify.credit_too_few", Input::direct, Who::certificate, Code::RDU5012},
+    {"certify.counter_too_high", Input::direct_wormhole, Who::certificate, Code::RDU5012},
+    {"certify.element_too_few", Input::direct, Who::certificate, Code::RDU5012},
+    {"certify.contribution_too_few", Input::direct, Who::certificate, Code::RDU5012},
+    {"certify.site_holds_nothing", Input::direct, Who::certificate, Code::RDU5012},
+    {"certify.least_depth_too_deep", Input::direct, Who::certificate, Code::RDU5012},
+    {"certify.local_edges_cross", Input::direct, Who::certificate, Code::RDU5012},
+    {"certify.bound_too_high", Input::direct, Who::certificate, Code::RDU5012},
+};
+
+std::string_view name_of(Who who) {
+  constexpr std::string_view names[] = {"nobody", "pass", "verifier", "certificate", "run"};
+  return names[static_cast<std::size_t>(who)];
+}
+
+TEST_CASE("every mistake that the compiler can be made to make is caught by the one it is for") {
+  for (const Row& row : table) {
+    const Catch found = caught(row.mutant, row.input);
+    INFO(row.mutant << ": " << name_of(found.who) << " RDU" << static_cast<int>(found.code) << " " << found.message);
+    CHECK(found.who == row.who);
+    CHECK(found.code == row.code);
+  }
+}
+
+TEST_CASE("what is compiled without a mistake passes") {
+  for (const Input which : {Input::slices, Input::direct, Input::ring, Input::through_one, Input::ring_reduce,
+                            Input::gather, Input::direct_wormhole}) {
+    const Compiled c = input(which);
+    const auto program = compile_with("", c);
+    REQUIRE(program.ok());
+    CHECK(check_certificate(*program, c.target).to_text() == "");
+    const std::atomic<bool> stop = false;
+    const IsolatedRun run = run_isolated({*program, c.target, "", "", {}}, {RunOptions{}}, {1, 60, {}}, stop).front();
+    CHECK(run.ended);
+    CHECK(run.verdict == Verdict::pass);
+    CHECK(run.errors.empty());
+  }
+}
+
+TEST_CASE("the table has every mistake of the passes, and no other") {
+  std::set<std::string> written, listed;
+  for (const Row& row : table) CHECK(listed.insert(row.mutant).second);
+  const std::regex hook(R"rx(mutated(?:<[^>]*>)?\(\s*"([^"]+)")rx");
+  for (const auto& file : std::filesystem::directory_iterator(std::string(RDUSIM_SOURCE_DIR) + "/compiler/passes")) {
+    if (file.path().extension() != ".cpp") continue;
+    const auto text = read_file(file.path().string(), 1 << 22);
+    REQUIRE(text.ok());
+    for (std::sregex_iterator at(text->begin(), text->end(), hook), end; at != end; ++at) written.insert((*at)[1]);
+  }
+  CHECK(written == listed);
+  CHECK(written.size() >= 70);
+}
+
+}  // namespace
+}  // namespace rdusim::test
