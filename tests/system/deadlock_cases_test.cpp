@@ -275,6 +275,7 @@ StreamProgram loop(std::uint64_t initial) {
               {{{1, 0}}, {{1, 0}}, {{1, 0}}},
               {{1, {{ExprOp::operand, 0, 0}, {ExprOp::operand, 1, 0}, {ExprOp::maximum, 0, 0}}}},
               {},
+              {},
               {}};
   const StageId one = s.generic(
       "one", g,

@@ -135,7 +135,7 @@ StageId StreamProgram::generic(const std::string& name, GroupId group, std::vect
 
 StageId StreamProgram::copy(const std::string& name, GroupId group, BufferId in, std::vector<BufferId> out,
                             std::uint64_t firings) {
-  Generic g{{IteratorKind::parallel}, {identity, identity}, {{1, {{ExprOp::operand, 0, 0}}}}, {}, {}};
+  Generic g{{IteratorKind::parallel}, {identity, identity}, {{1, {{ExprOp::operand, 0, 0}}}}, {}, {}, {}};
   std::vector<Port> ports{input(in, always(1u), always(1u))};
   for (const BufferId b : out) ports.push_back(output(b, always(1u)));
   return generic(name, group, std::move(ports), std::move(g), firings);
@@ -143,7 +143,7 @@ StageId StreamProgram::copy(const std::string& name, GroupId group, BufferId in,
 
 StageId StreamProgram::fold(const std::string& name, GroupId group, BufferId items, std::vector<BufferId> constants,
                             BufferId out, std::uint64_t firings, ExprOp op) {
-  Generic g{{IteratorKind::reduction, IteratorKind::parallel}, {an_item}, {}, {}, {}};
+  Generic g{{IteratorKind::reduction, IteratorKind::parallel}, {an_item}, {}, {}, {}, {}};
   std::vector<Port> ports{input(items, always(1u), always(1u))};
   Expr item{{ExprOp::operand, 0, 0}};
   for (const BufferId b : constants) {

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
+#include <tuple>
 
 namespace rdusim::test {
 
@@ -36,15 +38,15 @@ SignalFold::SignalFold(const Roster& roster) : r_(roster) {
           static_cast<std::int64_t>(r_.buffers[i].initial);
       show(b, 0);
     }
+  const auto landing_of = [](const ChannelAt& ch) { return std::tuple(ch.edge, ch.to, ch.receiver); };
+  std::map<decltype(landing_of(r_.channel_at(0))), std::vector<std::uint32_t>> senders;
+  for (std::uint32_t c = 0; c < r_.channels(); ++c)
+    senders[landing_of(r_.channel_at(c))].push_back(r_.channel_at(c).from);
   for (std::uint32_t c = 0; c < r_.channels(); ++c) {
     const ChannelAt& ch = r_.channel_at(c);
     const RosterEdge& e = r_.edges[ch.edge.value];
     // Places of the landing buffer go to its senders in turn.
-    std::vector<std::uint32_t> others;
-    for (std::uint32_t o = 0; o < r_.channels(); ++o) {
-      const ChannelAt& other = r_.channel_at(o);
-      if (other.edge == ch.edge && other.to == ch.to && other.receiver == ch.receiver) others.push_back(other.from);
-    }
+    const std::vector<std::uint32_t>& others = senders.at(landing_of(ch));
     std::uint64_t mine = 0;
     if (e.handshake == Handshake::token) {
       for (std::uint64_t place = 0; place < r_.buffers[r_.stages[e.to[ch.to]].outputs.front()].depth; ++place)
