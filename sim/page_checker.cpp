@@ -52,6 +52,7 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
       by_pattern_(instances.program().buffers.size()),
       by_store_(instances.program().buffers.size()),
       by_item_(instances.program().buffers.size()),
+      operand_(page_operands(instances.program())),
       source_(instances.buffers(), none) {
   const SpatialProgram& p = instances.program();
   const std::vector<bool> folded = folded_buffers(p);
@@ -159,7 +160,9 @@ void PageChecker::check_stored(const PagePushed& e, const StoreInput& input) {
   const Chunk chunk = taker.chunks.empty() ? Chunk{} : taker.chunks[input.phases[e.page % input.phases.size()]];
   const auto expected = page_place(taker.pattern, t, p.header.native_tile, e.buffer.instance, page);
   const bool same_chunk = chunk.of == 1 ? e.tag.chunks == 1 : e.tag.chunk == chunk.index && e.tag.chunks == chunk.of;
-  if (!expected || (*expected == place_of(e.tag) && same_chunk && e.tag.operand == t.operand)) return;
+  const auto& made = operand_[e.buffer.buffer.value];
+  const OperandId operand = made && is_value(*made) ? *made : t.operand;
+  if (!expected || (*expected == place_of(e.tag) && same_chunk && e.tag.operand == operand)) return;
   wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p),
         fmt::format("'{}' {}{}, which '{}' stores", t.name, to_string(*expected),
                     chunk.of == 1 ? "" : fmt::format(" chunk {} of {}", chunk.index, chunk.of), input.stage->name));

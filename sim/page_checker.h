@@ -6,6 +6,7 @@
 // RDU7029 page-wrong, RDU7030 page-size-wrong. Needs no values: swapped pages are found in timing-only runs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,10 +52,11 @@ class PageChecker final : public EventSink {
   const Instances& instances_;
   const MatmulPlaces& matmuls_;
   Violations& violations_;
-  std::vector<const Stage*> by_pattern_;  // by buffer: the Load that pushes its pages, one a firing; else null
-  std::vector<StoreInput> by_store_;      // by buffer: the store that takes its pages, one a phase
-  std::vector<const Stage*> by_item_;     // by buffer: the matmul that does
-  std::vector<std::uint32_t> source_;     // by buffer instance: ring of pages that are to cross, or none
+  std::vector<const Stage*> by_pattern_;           // by buffer: the Load that pushes its pages, one a firing; else null
+  std::vector<StoreInput> by_store_;               // by buffer: the store that takes its pages, one a phase
+  std::vector<const Stage*> by_item_;              // by buffer: the matmul that does
+  std::vector<std::optional<OperandId>> operand_;  // by buffer: page_operands()
+  std::vector<std::uint32_t> source_;              // by buffer instance: ring of pages that are to cross, or none
   std::vector<Ring> source_rings_;
   std::vector<Ring> channel_rings_;  // by channel
   std::vector<Slot> slots_;

@@ -13,6 +13,8 @@ std::string to_string(const Place& p) {
 namespace {
 
 std::string operand_name(OperandId id, const SpatialProgram& program) {
+  if (is_value(id) && maker_of(id).value < program.stages.size())
+    return "result of " + program.stage(maker_of(id)).name;
   if (program.operators && id.value < program.operators->operands.size()) return program.operators->operand(id).name;
   for (const Tensor& t : program.tensors) {
     if (t.operand == id) return t.name;
@@ -145,13 +147,33 @@ std::optional<Place> MatmulPlaces::output(const StageAt& s, std::uint64_t page) 
   return place->out;
 }
 
+std::vector<std::optional<OperandId>> page_operands(const SpatialProgram& p) {
+  std::vector<std::optional<OperandId>> operand(p.buffers.size());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Stage& s : p.stages) {
+      std::optional<OperandId> made;
+      if (const auto* load = std::get_if<Load>(&s.kind)) made = p.tensor(load->tensor).operand;
+      if (const auto* recv = std::get_if<Recv>(&s.kind)) made = operand[p.edge(recv->edge).buffer.value];
+      if (const auto* g = std::get_if<Generic>(&s.kind); g != nullptr && makes_values(*g)) made = value_of(s.id);
+      if (!made) continue;
+      for (const Port& port : s.ports) {
+        if (port.direction == Direction::input || operand[port.buffer.value]) continue;
+        operand[port.buffer.value] = made;
+        changed = true;
+      }
+    }
+  }
+  return operand;
+}
+
 std::vector<Contraction> contractions(const SpatialProgram& program) {
   std::size_t operands = program.operators ? program.operators->operands.size() : 0;
   for (const Tensor& t : program.tensors) operands = std::max<std::size_t>(operands, t.operand.value + std::size_t{1});
   std::vector<Contraction> result(operands);
   if (program.operators) {
     for (const Operator& op : program.operators->operators) {
-      if (op.out.value >= operands || op.in.empty()) continue;
+      if (op.kind != OperatorKind::matmul || op.out.value >= operands || op.in.empty()) continue;
       result[op.out.value].op = op.id;
       const auto& shape = program.operators->operand(op.in.front()).shape;
       if (!shape.empty()) result[op.out.value].k = as_unsigned(shape.back());
@@ -159,9 +181,14 @@ std::vector<Contraction> contractions(const SpatialProgram& program) {
     return result;
   }
   // An assembled program: the operator that a store's stage comes from, and the extents of its work.
+  const auto operand = page_operands(program);
   for (const Stage& s : program.stages) {
     const auto* store = std::get_if<Store>(&s.kind);
-    if (store != nullptr && s.origin) result[program.tensor(store->tensor).operand.value].op = s.origin;
+    const bool of_values = std::any_of(s.ports.begin(), s.ports.end(), [&](const Port& port) {
+      const auto& o = operand[port.buffer.value];
+      return o && is_value(*o);
+    });
+    if (store != nullptr && s.origin && !of_values) result[program.tensor(store->tensor).operand.value].op = s.origin;
   }
   for (Contraction& c : result) {
     if (!c.op) continue;

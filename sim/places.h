@@ -67,6 +67,10 @@ class MatmulPlaces {
   std::vector<Known> known_;  // by stage
 };
 
+// By buffer: PageTag::operand of the pages in it, wherever they came by: an operand that is loaded, or the values of a
+// stage. Nothing for sums and folds.
+std::vector<std::optional<OperandId>> page_operands(const SpatialProgram& program);
+
 // The extent of the contraction that makes operand `id`, where an operator or its work says so; by operand id.
 struct Contraction {
   std::optional<OperatorId> op;

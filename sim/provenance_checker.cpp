@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "compiler/ir/page_frames.h"
 
 namespace rdusim {
 
@@ -11,7 +14,10 @@ ProvenanceChecker::ProvenanceChecker(const Instances& instances, const MatmulPla
       matmuls_(matmuls),
       violations_(violations),
       contraction_(contractions(instances.program())),
-      stored_(contraction_.size()) {}
+      stored_(contraction_.size()),
+      operands_(page_operands(instances.program())) {
+  for (const PageFrame& frame : page_frames(instances.program())) wholes_.emplace_back(frame.begin(), frame.end());
+}
 
 const std::vector<Contribution>& ProvenanceChecker::set(ProvenanceId id) const {
   static const std::vector<Contribution> empty;
@@ -48,10 +54,28 @@ ProvenanceChecker::Sum ProvenanceChecker::judge(ProvenanceId id) {
 
 void ProvenanceChecker::on(const OperandsJoined& e) {
   const SpatialProgram& p = instances_.program();
+  const auto* tiles = std::get_if<MatmulTiles>(&p.stage(e.stage.stage).kind);
+  if (tiles == nullptr) return;
+  const bool transposed = tiles->transposed;
+  const auto& ports = p.stage(e.stage.stage).ports;
+  if (ports.size() < 2) return;
+  const certificate::Whole& whole_a = wholes_[ports[0].buffer.value];
+  const certificate::Whole& whole_b = wholes_[ports[1].buffer.value];
+  // Within its matrix.
+  const std::uint64_t row_b =
+      whole_b.size() > 1 ? e.b.row % std::max<std::uint64_t>(whole_b[whole_b.size() - 2], 1) : e.b.row;
+  // b's contraction, and the columns of the product.
+  const Place b = transposed ? Place{e.b.col, row_b, e.b.cols, e.b.rows} : Place{row_b, e.b.col, e.b.rows, e.b.cols};
   std::string why;
-  if (e.a.col != e.b.row || e.a.cols != e.b.rows) {
-    why = fmt::format("columns [{}, {}) of a meet rows [{}, {}) of b", e.a.col, e.a.col + e.a.cols, e.b.row,
-                      e.b.row + e.b.rows);
+  if (e.a.col != b.row || e.a.cols != b.rows) {
+    why = fmt::format("columns [{}, {}) of a meet {} [{}, {}) of b", e.a.col, e.a.col + e.a.cols,
+                      transposed ? "columns" : "rows", b.row, b.row + b.rows);
+  } else if (whole_a.size() > 1 && whole_b.size() > 1 && e.a.rows != 0 && e.b.rows != 0) {
+    why = certificate::wrong_matrices({e.a.row, e.a.col, e.a.rows, e.a.cols}, whole_a,
+                                      {e.b.row, e.b.col, e.b.rows, e.b.cols}, whole_b);
+  }
+  if (!why.empty()) {
+    // said
   } else if (e.a.trip != e.b.trip) {
     why = fmt::format("a is of trip {} and b of trip {}", e.a.trip, e.b.trip);
   } else if (const auto expected = matmuls_.at(e.stage, e.firing)) {
@@ -59,15 +83,22 @@ void ProvenanceChecker::on(const OperandsJoined& e) {
     if (e.a.col != k.k_begin || e.a.col + e.a.cols != k.k_end) {
       why = fmt::format("contraction [{}, {}) where the work item asks for [{}, {})", e.a.col, e.a.col + e.a.cols,
                         k.k_begin, k.k_end);
-    } else if (e.a.row != k.out.row || e.a.rows != k.out.rows || e.b.col != k.out.col || e.b.cols != k.out.cols) {
+    } else if (e.a.row != k.out.row || e.a.rows != k.out.rows || b.col != k.out.col || b.cols != k.out.cols) {
       why = fmt::format("rows [{}, {}) x columns [{}, {}) where the work item asks for {}", e.a.row, e.a.row + e.a.rows,
-                        e.b.col, e.b.col + e.b.cols, to_string(k.out));
+                        b.col, b.col + b.cols, to_string(k.out));
     }
   }
-  const auto* tiles = std::get_if<MatmulTiles>(&p.stage(e.stage.stage).kind);
-  if (why.empty() && tiles != nullptr && p.operators && tiles->op.value < p.operators->operators.size()) {
+  for (const auto& [tag, port] : {std::pair{&e.a, 0}, {&e.b, 1}}) {
+    const auto& due = operands_[ports[static_cast<std::size_t>(port)].buffer.value];
+    if (why.empty() && due && *due != tag->operand)
+      why = "a page is of another stream than the one that fills its port";
+  }
+  if (why.empty() && p.operators && tiles->op.value < p.operators->operators.size()) {
     const Operator& op = p.operators->operators[tiles->op.value];
-    if (op.in.size() == 2 && (op.in[0] != e.a.operand || op.in[1] != e.b.operand))
+    // What values are is what the certificate proves.
+    const auto differs = [](OperandId due, OperandId is) { return !is_value(is) && due != is; };
+    if (op.kind == OperatorKind::matmul && op.in.size() == 2 &&
+        (differs(op.in[0], e.a.operand) || differs(op.in[1], e.b.operand)))
       why = "the pages are not of the operator's operands";
   }
   if (why.empty()) return;

@@ -8,9 +8,11 @@
 // Works in timing-only runs: pages carry their contributions by number (models/events/provenance.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "compiler/certificate/rows.h"
 #include "models/events/events.h"
 #include "models/events/provenance.h"
 #include "sim/instances.h"
@@ -50,6 +52,8 @@ class ProvenanceChecker final : public EventSink {
   const ProvenanceTable* table_ = nullptr;
   std::vector<Contraction> contraction_;                         // by operand
   std::vector<Stored> stored_;                                   // by operand
+  std::vector<std::optional<OperandId>> operands_;               // by buffer: page_operands()
+  std::vector<certificate::Whole> wholes_;                       // by buffer: page_frames()
   std::vector<Sum> judged_;                                      // by provenance id; grows with the table
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;  // scratch
 };

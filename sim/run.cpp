@@ -24,6 +24,7 @@
 #include "sim/roofline.h"
 #include "sim/trace_outcome.h"
 #include "sim/understudy.h"
+#include "sim/value_checker.h"
 #include "sim/version.h"
 
 namespace rdusim {
@@ -85,6 +86,7 @@ struct Listeners {
         barriers(instances, violations),
         pages(instances, matmuls, violations),
         provenance(instances, matmuls, violations),
+        made(instances, violations),
         coverage(instances, violations),
         collectives(instances, violations),
         statistics(instances, loaded.target, options.reached) {}
@@ -98,12 +100,14 @@ struct Listeners {
   BarrierChecker barriers;
   PageChecker pages;
   ProvenanceChecker provenance;
+  ValueChecker made;
   CoverageChecker coverage;
   CollectiveChecker collectives;
   Statistics statistics;
 
   std::vector<EventSink*> sinks() {
-    return {&handshakes, &tokens, &semaphores, &barriers, &pages, &provenance, &coverage, &collectives, &statistics};
+    return {&handshakes, &tokens, &semaphores, &barriers,    &pages,
+            &provenance, &made,   &coverage,   &collectives, &statistics};
   }
   void finish(Cycle at) {
     handshakes.finish(at);
@@ -337,8 +341,9 @@ void add_macs(const LoadedProgram& loaded, const Listeners& l, Report& r) {
       const auto& a = p.operators->operand(op.in[0]).shape;
       const auto& b = p.operators->operand(op.in[1]).shape;
       const auto elements = element_count(a);
-      if (!elements || b.empty()) continue;
-      useful += static_cast<std::uint64_t>(*elements) * static_cast<std::uint64_t>(b.back());
+      if (!elements || b.size() < (op.attributes.transposed ? 2 : 1)) continue;
+      const std::int64_t n = op.attributes.transposed ? b[b.size() - 2] : b.back();
+      useful += static_cast<std::uint64_t>(*elements) * static_cast<std::uint64_t>(n);
     }
   }
   r.useful_macs = useful;
@@ -514,6 +519,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   machine_options.stop = &stop;
   Machine machine(p, loaded.target, machine_options, result.images, fan_out);
   l.provenance.use(machine.provenance());
+  l.made.use(machine.provenance());
   traces->use(machine.provenance());
 
   Watchdog watchdog(options.max_seconds, stop);
@@ -667,6 +673,7 @@ Result<RunResult> replay_run(EventLogReader& log, const RunOptions& options) {
   const std::vector<EventSink*> sinks = l.sinks();
   FanOut fan_out(sinks);
   l.provenance.use(log.provenance());
+  l.made.use(log.provenance());
   const auto read = log.read(fan_out);
   if (!read) return read.diagnostics();
   if (!read->end) {

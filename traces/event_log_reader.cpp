@@ -162,7 +162,7 @@ bool EventLogReader::take(WireReader& in, std::uint8_t head, EventSink& sink, co
     }
   });
   const auto tag = [&](PageTag& t) {
-    fits = fits && t.provenance <= locals_.size() && t.operand.value < roster_->operands.size() && sane(t);
+    fits = fits && t.provenance <= locals_.size() && roster_->has(t.operand) && sane(t);
     if (fits && t.provenance != 0) t.provenance = locals_[t.provenance - 1];
   };
   if constexpr (requires { e.tag; }) tag(e.tag);

@@ -27,7 +27,7 @@ Json dropped_json(const LeftOut& d) {
 
 Json tag_json(const PageTag& t, const Roster& r) {
   Json j;
-  j.set("operand", r.operands[t.operand.value]).set("trip", t.trip);
+  j.set("operand", r.name_of(t.operand)).set("trip", t.trip);
   j.set("row", t.row).set("rows", t.rows).set("col", t.col).set("cols", t.cols);
   return j.set("chunk", t.chunk).set("chunks", t.chunks);
 }

@@ -133,6 +133,13 @@ class Roster {
   std::uint32_t engine_of(std::uint32_t stage_instance) const { return engine_[stage_instance]; }
   std::uint32_t engines() const { return engines_; }
 
+  // Whether pages may be of it (PageTag::operand), and what they are then called.
+  bool has(OperandId o) const {
+    return is_value(o) ? maker_of(o).value < stages.size() : o.value < operands.size();
+  }
+  std::string name_of(OperandId o) const {
+    return is_value(o) ? "result of " + stages[maker_of(o).value].name : operands[o.value];
+  }
   const Site& site(const StageAt& s) const { return groups[stages[s.stage.value].group][s.instance]; }
   const Site& site(const BufferAt& b) const { return groups[buffers[b.buffer.value].group][b.instance]; }
   std::uint32_t instances(StageId s) const { return stage_base_[s.value + 1] - stage_base_[s.value]; }

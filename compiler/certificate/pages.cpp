@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "compiler/certificate/finding.h"
 
@@ -9,6 +10,7 @@ namespace rdusim::certificate {
 
 namespace {
 
+constexpr std::size_t most_axes = 8;
 constexpr std::uint64_t most_looked_at = std::uint64_t{1} << 20;
 
 // Tiles [begin, end) of an axis after clipping to the pattern's own extent; nothing where the page cannot be moved.
@@ -24,7 +26,7 @@ std::optional<Span> span_at(const AccessPattern& a, const Tensor& t, std::size_t
 
 template <class F>
 bool each_axis(const AccessPattern& a, std::size_t instance, std::uint64_t page, F&& f) {
-  std::array<std::uint64_t, 2> start{};
+  std::array<std::uint64_t, most_axes> start{};
   const std::size_t rank = a.page_tiles.size();
   for (std::size_t d = 0; d < rank; ++d) start[d] = a.first[instance][d];
   for (std::size_t l = a.loops.size(); l-- > 0;) {
@@ -38,10 +40,36 @@ bool each_axis(const AccessPattern& a, std::size_t instance, std::uint64_t page,
   return true;
 }
 
-Box box(const std::vector<std::int64_t>& offset, const std::vector<std::int64_t>& shape) {
-  const auto at = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
-  if (shape.size() == 1) return {0, at(offset[0]), 1, at(shape[0])};
-  return {at(offset[0]), at(offset[1]), at(shape[0]), at(shape[1])};
+// Elements along an axis that a tile spans.
+std::uint64_t tile_of(std::size_t rank, std::size_t axis, std::uint32_t native_tile) {
+  return rank > 2 && axis + 2 < rank ? 1 : native_tile;
+}
+
+// Whether elements [begin, begin + size) of an array of extents `whole` are rows without a gap: where an axis is not
+// taken whole, the axes before it have one place each. The last axis, of columns, does not matter.
+bool without_gap(std::span<const std::uint64_t> size, const std::vector<std::int64_t>& whole) {
+  bool narrowed = false;  // some axis further in is not whole
+  for (std::size_t d = size.size() - 1; d-- > 0;) {
+    if (narrowed && size[d] != 1) return false;
+    narrowed = narrowed || size[d] != static_cast<std::uint64_t>(whole[d]);
+  }
+  return true;
+}
+
+Box box(std::span<const std::uint64_t> begin, std::span<const std::uint64_t> size,
+        const std::vector<std::int64_t>& whole) {
+  Box b{0, begin.back(), 1, size.back()};
+  for (std::size_t d = 0; d + 1 < size.size(); ++d) {
+    b.row = b.row * static_cast<std::uint64_t>(whole[d]) + begin[d];
+    b.rows *= size[d];
+  }
+  return b;
+}
+
+std::vector<std::uint64_t> unsigned_of(const std::vector<std::int64_t>& numbers) {
+  std::vector<std::uint64_t> out;
+  for (const std::int64_t n : numbers) out.push_back(static_cast<std::uint64_t>(n));
+  return out;
 }
 
 }  // namespace
@@ -52,7 +80,8 @@ std::string to_string(const Box& b) {
 
 std::string unreadable(const Tensor& t) {
   const std::size_t rank = t.shape.size();
-  if (rank == 0 || rank > 2) return fmt::format("tensor '{}' has {} axes; one or two are checked", t.name, rank);
+  if (rank == 0 || rank > most_axes)
+    return fmt::format("tensor '{}' has {} axes; one to {} are checked", t.name, rank, most_axes);
   if (t.tiles.size() != rank || t.whole.size() != rank || t.offset.size() != rank)
     return fmt::format("tensor '{}' does not say the same number of axes everywhere", t.name);
   std::uint64_t elements = 1;
@@ -63,6 +92,8 @@ std::string unreadable(const Tensor& t) {
   }
   if (elements > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     return fmt::format("tensor '{}' is too large", t.name);
+  if (!without_gap(unsigned_of(t.shape), t.whole))
+    return fmt::format("tensor '{}' is a slice across a stack of matrices", t.name);
   return {};
 }
 
@@ -96,19 +127,21 @@ std::uint64_t pages_of(const AccessPattern& a) {
 
 std::optional<Box> box_of(const AccessPattern& a, const Tensor& t, std::uint32_t native_tile, std::size_t instance,
                           std::uint64_t page) {
-  std::array<std::uint64_t, 2> begin{}, size{};
+  const std::size_t rank = t.shape.size();
+  std::array<std::uint64_t, most_axes> begins{}, sizes{};
+  const std::span begin(begins.data(), rank), size(sizes.data(), rank);
   const bool movable = each_axis(a, instance, page, [&](std::size_t d, std::uint64_t start) {
     const auto span = span_at(a, t, d, start);
     if (!span) return false;
+    const std::uint64_t tile = tile_of(rank, d, native_tile);
     const auto extent = static_cast<std::uint64_t>(t.shape[d]);
-    const std::uint64_t from = std::min(span->begin * native_tile, extent);
+    const std::uint64_t from = std::min(span->begin * tile, extent);
     begin[d] = static_cast<std::uint64_t>(t.offset[d]) + from;
-    size[d] = std::min(span->end * native_tile, extent) - from;
+    size[d] = std::min(span->end * tile, extent) - from;
     return true;
   });
-  if (!movable) return std::nullopt;
-  if (t.shape.size() == 1) return Box{0, begin[0], 1, size[0]};
-  return Box{begin[0], begin[1], size[0], size[1]};
+  if (!movable || !without_gap(size, t.whole)) return std::nullopt;
+  return box(begin, size, t.whole);
 }
 
 std::optional<std::uint64_t> movable_pages(const AccessPattern& a, const Tensor& t, std::size_t instance) {
@@ -127,10 +160,10 @@ std::optional<std::uint64_t> movable_pages(const AccessPattern& a, const Tensor&
 }
 
 Box slice_of(const Tensor& t) {
-  return box(t.offset, t.shape);
+  return box(unsigned_of(t.offset), unsigned_of(t.shape), t.whole);
 }
 Box whole_of(const Tensor& t) {
-  return box(std::vector<std::int64_t>(t.whole.size(), 0), t.whole);
+  return box(std::vector<std::uint64_t>(t.whole.size(), 0), unsigned_of(t.whole), t.whole);
 }
 
 }  // namespace rdusim::certificate

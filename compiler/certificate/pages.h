@@ -9,7 +9,7 @@
 
 namespace rdusim::certificate {
 
-// A rectangle of elements of a whole operand (a vector is one row).
+// A rectangle of elements of a whole operand: a vector is one row; rows count through a stack of matrices.
 struct Box {
   std::uint64_t row = 0, col = 0;
   std::uint64_t rows = 0, cols = 0;
@@ -18,11 +18,12 @@ struct Box {
 };
 std::string to_string(const Box& box);  // "[0:32, 64:96]"
 
-// A tensor whose place in its whole can be read: one or two axes, as many everywhere, and no more elements than fit.
+// A tensor whose place in its whole can be read: one to eight axes, as many everywhere, no more elements than fit, and
+// rows without a gap.
 // Empty: it can; else what is wrong.
 std::string unreadable(const Tensor& tensor);
 
-// A pattern that can be read without a fault: as many axes everywhere as the tensor has, one or two; no empty or
+// A pattern that can be read without a fault: as many axes everywhere as the tensor has; no empty or
 // overflowing extent. Empty: readable; else what is wrong.
 std::string unreadable(const AccessPattern& pattern, const Tensor& tensor, std::size_t instances,
                        std::uint32_t native_tile);
@@ -31,7 +32,8 @@ std::string unreadable(const AccessPattern& pattern, const Tensor& tensor, std::
 
 std::uint64_t pages_of(const AccessPattern& pattern);  // product of the loops; too_many on overflow
 
-// Page `page` of `instance` in elements of the whole operand. Nothing where it can never be moved.
+// Page `page` of `instance` in elements of the whole operand. Nothing where it can never be moved, or would skip rows
+// of a stack of matrices.
 std::optional<Box> box_of(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile,
                           std::size_t instance, std::uint64_t page);
 

@@ -12,6 +12,8 @@
 #include "compiler/certificate/execution.h"
 #include "compiler/certificate/obligations.h"
 #include "compiler/certificate/pages.h"
+#include "compiler/certificate/rows.h"
+#include "compiler/certificate/terms.h"
 #include "compiler/support/summation_tree.h"
 
 namespace rdusim::certificate {
@@ -26,11 +28,13 @@ struct Page {
     zeros,    // initial pages, or nothing yet
     operand,  // as loaded; `of`: the operand
     sum,      // of products of operator `of`, and perhaps addends
-    value,    // no longer a sum: something else than an addition was applied to a complete one
+    value,    // whole: what a stage made of whole pages, by its formula
     folded,   // made of items of a stream: of no place, and whatever its stage makes
   } kind = Kind::zeros;
-  std::uint32_t of = 0;
-  std::uint32_t set = 0;  // sum, value: contributions
+  std::uint32_t of = 0;     // operand: which; sum: of which products; value: the operator that its stage works for
+  std::uint32_t set = 0;    // sum: contributions
+  TermId term = no_term;    // operand, sum (once complete), value: its formula
+  std::uint32_t whole = 0;  // extents that it is cut from, by number
   Box box;
   std::uint64_t begin = 0, end = 0;
   std::uint64_t elements() const { return end - begin; }
@@ -38,7 +42,10 @@ struct Page {
 
 class Symbolic {
  public:
-  Symbolic(const Subject& s, Provenance& result) : s_(s), result_(result), k_of_(most_operator(s.p) + 1, 0) {}
+  Symbolic(const Subject& s, Provenance& result)
+      : s_(s), result_(result), terms_(s.p), operators_(most_operator(s.p) + 1), wholes_(1) {
+    k_of_.assign(operators_ + s.p.stages.size(), 0);
+  }
 
   // Gives false where something is wrong, or was left unchecked; `result.finding` says what.
   bool run(const Section& section) {
@@ -65,6 +72,7 @@ class Symbolic {
     }
     pages_.assign(at, Page{});
     held_.assign(net.actors.size(), Page{});
+    joined_.assign(net.actors.size(), no_term);
     run_begin_.assign(net.actors.size(), 0);
     run_end_.assign(net.actors.size(), 0);
     Execution execution(net);
@@ -108,6 +116,19 @@ class Symbolic {
                               fmt::format(format, std::forward<Args>(args)...));
     return false;
   }
+  // Sums of a matmul operator are that operator's, whichever stage adds products; those of a stage that multiplies for
+  // another kind of operator are its own.
+  std::uint32_t products_of(const Net::Actor& a, const MatmulTiles& m) const {
+    const bool matmul = !s_.p.operators || m.op.value >= s_.p.operators->operators.size() ||
+                        s_.p.operators->operators[m.op.value].kind == OperatorKind::matmul;
+    return matmul ? m.op.value : operators_ + a.stage.value;
+  }
+  std::uint32_t number_of(Whole whole) {
+    const auto [at, fresh] = whole_ids_.try_emplace(whole, static_cast<std::uint32_t>(wholes_.size()));
+    if (fresh) wholes_.push_back(std::move(whole));
+    return at->second;
+  }
+  DType type_of(const Net::Use& use) const { return s_.p.buffer(net_->queues[use.queue].buffer).dtype; }
   std::string text(const Page& page) const {
     const std::string part =
         page.elements() == page.box.elements() ? "" : fmt::format(" elements [{}, {})", page.begin, page.end);
@@ -119,7 +140,7 @@ class Symbolic {
       case Page::Kind::sum:
         return fmt::format("a sum of operator {} {}{}", page.of, to_string(page.box), part);
       case Page::Kind::value:
-        return fmt::format("a value of operator {} {}{}", page.of, to_string(page.box), part);
+        return fmt::format("{} {}{}", terms_.text(page.term), to_string(page.box), part);
       case Page::Kind::folded:
         return fmt::format("a fold of {} elements", page.elements());
     }
@@ -204,6 +225,8 @@ class Symbolic {
     if (const auto box = box_of(load.pattern, t, s_.p.header.native_tile, a.instance, f)) {
       page.kind = Page::Kind::operand;
       page.of = t.operand.value;
+      page.term = terms_.operand(t.operand);
+      page.whole = number_of(whole_shape(t));
       page.box = *box;
       page.end = box->elements();
     }
@@ -216,26 +239,37 @@ class Symbolic {
     const Net::Use* port_b = use_of(a, 1);
     if (port_a == nullptr || port_b == nullptr || port_a->slot == Net::nobody || port_b->slot == Net::nobody)
       return fault(a, f, "a matmul takes its operands from its first two ports");
-    const Page& left = head(*port_a);
-    const Page& right = head(*port_b);
-    if (left.kind != Page::Kind::operand || right.kind != Page::Kind::operand)
-      return fault(a, f, "multiplies {} and {}: both must be whole operands", text(left), text(right));
-    if (left.box.col != right.box.row || left.box.cols != right.box.rows)
+    Page left = head(*port_a), right = head(*port_b);
+    if (!settle(a, f, left, type_of(*port_a)) || !settle(a, f, right, type_of(*port_b))) return false;
+    if (!is_whole(left) || !is_whole(right))
+      return fault(a, f, "multiplies {} and {}: both must be whole", text(left), text(right));
+    const Whole& all_left = wholes_[left.whole];
+    const Whole& all_right = wholes_[right.whole];
+    const std::uint64_t rows_right = all_right[all_right.size() - 2];
+    const Box r = m.transposed ? Box{right.box.col, right.box.row % rows_right, right.box.cols, right.box.rows}
+                               : Box{right.box.row % rows_right, right.box.col, right.box.rows, right.box.cols};
+    if (left.box.col != r.row || left.box.cols != r.rows)
       return fault(a, f, "multiplies contraction [{}, {}) of its left operand with [{}, {}) of its right", left.box.col,
-                   left.box.col + left.box.cols, right.box.row, right.box.row + right.box.rows);
-    if (!is_operand_of(m.op, 0, left.of) || !is_operand_of(m.op, 1, right.of))
-      return fault(a, f, "multiplies operands {} and {}, which are not those of operator {}", left.of, right.of,
-                   m.op.value);
-    if (m.op.value >= k_of_.size()) return fault(a, f, "computes operator {}, which is out of range", m.op.value);
-    k_of_[m.op.value] = std::max(k_of_[m.op.value], extent_of_k(left.of));
+                   left.box.col + left.box.cols, r.row, r.row + r.rows);
+    if (const std::string why = wrong_matrices(left.box, all_left, right.box, all_right); !why.empty())
+      return fault(a, f, "multiplies {} and {}: {}", text(left), text(right), why);
+    if (m.op.value >= operators_) return fault(a, f, "computes operator {}, which is out of range", m.op.value);
+    const std::uint32_t of = products_of(a, m);
+    if (of == m.op.value && (!is_operand_of(m.op, 0, left.term) || !is_operand_of(m.op, 1, right.term)))
+      return fault(a, f, "multiplies {} and {}, which are not the operands of operator {}", terms_.text(left.term),
+                   terms_.text(right.term), m.op.value);
+    k_of_[of] = std::max(k_of_[of], all_left.back());
 
     Page& acc = held_[id];
-    const Box block{left.box.row, right.box.col, left.box.rows, right.box.cols};
+    const Box block{left.box.row, r.col, left.box.rows, r.cols};
+    const TermId term = terms_.product(m.accumulator, left.term, right.term, m.transposed);
     const bool first = f % m.k_pages == 0;
     if (first) {
-      acc = Page{Page::Kind::sum, m.op.value, 0, block, 0, block.elements()};
+      Whole all = all_left;
+      all.back() = m.transposed ? rows_right : all_right.back();
+      acc = Page{Page::Kind::sum, of, 0, term, number_of(std::move(all)), block, 0, block.elements()};
       run_begin_[id] = run_end_[id] = left.box.col;
-    } else if (acc.box != block) {
+    } else if (acc.box != block || acc.term != term) {
       return fault(a, f, "adds products of block {} to block {}", to_string(block), to_string(acc.box));
     }
     // Products of consecutive contraction indices are one contribution, as the accumulator adds them one by one.
@@ -259,19 +293,12 @@ class Symbolic {
     run_begin_[id] = run_end_[id];
   }
 
-  bool is_operand_of(OperatorId op, std::size_t place, std::uint32_t operand) const {
+  bool is_operand_of(OperatorId op, std::size_t place, TermId term) const {
     if (!s_.p.operators || op.value >= s_.p.operators->operators.size()) return true;
     const Operator& o = s_.p.operators->operators[op.value];
-    return place < o.in.size() && o.in[place].value == operand;
+    return place < o.in.size() && terms_.is(term, o.in[place]);
   }
-  // Columns of the whole of an operand.
-  std::uint64_t extent_of_k(std::uint32_t operand) {
-    const auto [it, is_new] = columns_.try_emplace(operand, 0);
-    if (is_new)
-      for (const Tensor& t : s_.p.tensors)
-        if (t.operand.value == operand && !t.whole.empty()) it->second = static_cast<std::uint64_t>(t.whole.back());
-    return it->second;
-  }
+  static bool is_whole(const Page& page) { return page.kind == Page::Kind::operand || page.kind == Page::Kind::value; }
 
   // One more item of a fold. Items are pages of operands, all of one size, or other folds.
   bool fold(const Net::Actor& a, std::uint32_t id, std::uint64_t f, const Generic& g) {
@@ -297,6 +324,7 @@ class Symbolic {
 
   bool fire(const Net::Actor& a, std::uint32_t id, std::uint64_t f, const Generic& g) {
     if (folds_items(g)) return fold(a, id, f, g);
+    if (makes_values(g)) return values(a, id, f, g);
     struct Term {
       Page page;
       std::optional<double> number;
@@ -337,7 +365,8 @@ class Symbolic {
         case ExprOp::tanh:
         case ExprOp::erf:
           if (stack.empty()) return fault(a, f, "its body is malformed");
-          if (!settle(a, f, stack.back().page)) return false;
+          if (!settle(a, f, stack.back().page, g.accumulator)) return false;
+          stack.back().page.term = terms_.apply(node.op, g.accumulator, stack.back().page.term);
           break;
         case ExprOp::add:
         case ExprOp::subtract:
@@ -350,14 +379,19 @@ class Symbolic {
           stack.pop_back();
           Term& left = stack.back();
           if (node.op != ExprOp::add) {
-            if (!settle(a, f, left.page) || !settle(a, f, right.page)) return false;
+            if (!settle(a, f, left.page, g.accumulator) || !settle(a, f, right.page, g.accumulator)) return false;
+            const auto term_of = [&](const Term& t) {
+              return t.number ? terms_.constant(g.accumulator, *t.number) : t.page.term;
+            };
+            const TermId term = terms_.apply(node.op, g.accumulator, term_of(left), term_of(right));
             if (left.page.kind == Page::Kind::zeros) left.page = right.page;
+            left.page.term = term;
             left.number.reset();
             break;
           }
           as_addend(left);
           as_addend(right);
-          if (!add(a, f, left.page, right.page)) return false;
+          if (!add(a, f, left.page, right.page, g.accumulator)) return false;
           left.number.reset();
           break;
         }
@@ -369,7 +403,87 @@ class Symbolic {
     return true;
   }
 
-  bool add(const Net::Actor& a, std::uint64_t f, Page& left, const Page& right) {
+  // A body that makes whole values of whole pages: the formula that it gives, and the block.
+  bool values(const Net::Actor& a, std::uint32_t id, std::uint64_t f, const Generic& g) {
+    const Stage& stage = s_.p.stage(a.stage);
+    Page& held = held_[id];
+    std::vector<TermId> stack;
+    std::vector<TakenBlock> taken;
+    std::optional<Page> flat;  // element-wise: the place of all
+    for (const ExprNode& node : at_phase(g.bodies, f)) {
+      const std::uint32_t pops = arity(node.op);
+      if (stack.size() < pops) return fault(a, f, "its body is malformed");
+      if (pops == 2) {
+        const TermId right = stack.back();
+        stack.pop_back();
+        stack.back() = terms_.apply(node.op, g.accumulator, stack.back(), right);
+      } else if (pops == 1) {
+        stack.back() = terms_.apply(node.op, g.accumulator, stack.back());
+      } else if (node.op == ExprOp::constant) {
+        stack.push_back(terms_.constant(g.accumulator, node.number));
+      } else {
+        Page page = held;
+        DType type = g.accumulator;
+        if (node.op == ExprOp::operand) {
+          const Net::Use* use = use_of(a, node.index);
+          if (use == nullptr || use->slot == Net::nobody || net_->rates[use->rates].take.at(f) == 0)
+            return fault(a, f, "its body reads port {}, which has no page in this phase", node.index);
+          page = cut(head(*use), at_phase(stage.ports[node.index].chunk, f));
+          type = type_of(*use);
+        }
+        if (!settle(a, f, page, type)) return false;
+        if (!is_whole(page)) return fault(a, f, "computes with {}, which is no whole value", text(page));
+        stack.push_back(terms_.converted(type, g.accumulator, page.term));
+        if (!by_row(g)) {
+          if (flat && (flat->box != page.box || flat->begin != page.begin || flat->end != page.end))
+            return fault(a, f, "computes {} and {} together", text(*flat), text(page));
+          flat = page;
+        } else if (node.index >= g.maps.size() || g.maps[node.index].size() != 2) {
+          return fault(a, f, "port {} has no map", node.index);
+        } else {
+          const AffineMap& map = g.maps[node.index];
+          taken.push_back({page.box, &wholes_[page.whole], map[0].at(0) != 0, map[1].at(1) != 0});
+        }
+      }
+    }
+    if (stack.size() != 1) return fault(a, f, "its body is malformed");
+    Page out = flat.value_or(Page{});
+    out.kind = Page::Kind::value;
+    out.of = stage.origin ? stage.origin->value : nobody;
+    out.set = 0;
+    TermId term = stack.back();
+    if (by_row(g)) {
+      Whole whole;
+      for (const TakenBlock& t : taken) whole = spread_over(std::move(whole), *t.whole);
+      if (const std::string why = block_of(taken, whole, out.box); !why.empty()) return fault(a, f, "{}", why);
+      if (joins_rows(g)) {
+        const std::uint64_t pages = cycle_length(g.bodies), at = f % pages;
+        const std::uint64_t next = out.box.col + out.box.cols;
+        if (at == 0 ? out.box.col != 0
+                    : out.box.col != run_end_[id] || out.box.row != held.box.row || out.box.rows != held.box.rows)
+          return fault(a, f, "joins {} to a row of which it has columns [0, {})", to_string(out.box),
+                       at == 0 ? 0 : run_end_[id]);
+        if (at + 1 == pages && next != whole.back())
+          return fault(a, f, "joins columns [0, {}) of a row that has {}", next, whole.back());
+        if (at != 0 && term != joined_[id]) term = no_term;
+        joined_[id] = term;
+        run_end_[id] = next;
+        out.box.col = 0;
+        out.box.cols = whole.back() = 1;
+        term = terms_.join(g.join.value_or(ExprOp::operand), g.accumulator, term);
+      }
+      out.whole = number_of(std::move(whole));
+      out.begin = 0;
+      out.end = out.box.elements();
+    }
+    out.term = terms_.converted(g.accumulator, g.result, term);
+    push_all(a, f, out);
+    out.term = term;  // what it keeps is not converted
+    held = out;
+    return true;
+  }
+
+  bool add(const Net::Actor& a, std::uint64_t f, Page& left, const Page& right, DType in) {
     const auto is_empty = [](const Page& p) { return p.kind == Page::Kind::zeros; };
     if (left.kind == Page::Kind::folded || right.kind == Page::Kind::folded)
       return fault(a, f, "adds {} to {}: a fold has no place", text(right), text(left));
@@ -386,6 +500,9 @@ class Symbolic {
         right.kind == Page::Kind::sum)
       return fault(a, f, "adds {} to {}", text(right), text(left));
     Page all = has_place(left) ? left : right;
+    // Partial sums of one product add up to it.
+    const bool partials = left.of == right.of && left.term == right.term && left.kind == right.kind;
+    if (!partials) all.term = terms_.apply(ExprOp::add, in, left.term, right.term);
     all.of = left.of != nobody ? left.of : right.of;
     all.kind = left.kind == Page::Kind::value || right.kind == Page::Kind::value ? Page::Kind::value : Page::Kind::sum;
     all.set = sets_.sum(left.set, right.set);
@@ -393,15 +510,35 @@ class Symbolic {
     return true;
   }
 
-  // Something that is not an addition is applied to `page`: a sum must be complete by then.
-  bool settle(const Net::Actor& a, std::uint64_t f, Page& page) {
+  // Something that is not an addition is applied to `page` of a buffer of `type`: a sum must be complete by then.
+  bool settle(const Net::Actor& a, std::uint64_t f, Page& page, DType type) {
     if (page.kind != Page::Kind::sum || page.of >= k_of_.size()) return true;
     const std::string& wrong = sets_.fault(page.set, page.of, k_of_[page.of]);
     if (!wrong.empty())
       return fault(a, f, "applies a function that does not only add to {} before it is complete: {}", text(page),
                    wrong);
     page.kind = Page::Kind::value;
+    page.term = terms_.converted(DType::fp32, type, page.term);
     return true;
+  }
+
+  // Why the values of `page` are not what `stage` stores into `t`; empty: they are. Where the program has its
+  // operators, by formula; else they are made for the operator that the store works for.
+  std::string not_due(const Page& page, const Stage& stage, const Tensor& t) const {
+    const std::string due = terms_.formula(t.operand);
+    if (!due.empty())
+      return terms_.is(page.term, t.operand)
+                 ? std::string()
+                 : fmt::format("stores {} into tensor '{}', which holds {}", text(page), t.name, due);
+    std::optional<std::uint32_t> of;
+    if (s_.p.operators) {
+      for (const Operator& op : s_.p.operators->operators)
+        if (op.out == t.operand) of = op.id.value;
+    } else if (stage.origin) {
+      of = stage.origin->value;
+    }
+    return of && page.of != *of ? fmt::format("stores {} into tensor '{}', which is not its output", text(page), t.name)
+                                : std::string();
   }
 
   bool fire(const Net::Actor& a, std::uint64_t f, const Store& store) {
@@ -430,8 +567,13 @@ class Symbolic {
       case Page::Kind::operand:
         if (page.of != t.operand.value) return fault(a, f, "stores {} into tensor '{}'", text(page), t.name);
         break;
-      case Page::Kind::sum:
-      case Page::Kind::value: {
+      case Page::Kind::value:
+        if (page.set == 0) {
+          if (const std::string wrong = not_due(page, stage, t); !wrong.empty()) return fault(a, f, "{}", wrong);
+          break;
+        }
+        [[fallthrough]];  // a sum to which something was done when it was complete
+      case Page::Kind::sum: {
         if (page.of == nobody || page.of >= k_of_.size())
           return fault(a, f, "stores {} into tensor '{}'", text(page), t.name);
         if (s_.p.operators && page.of < s_.p.operators->operators.size() &&
@@ -457,13 +599,17 @@ class Symbolic {
   Execution* execution_ = nullptr;
   Classes classes_;
   Contributions sets_;
+  Terms terms_;
+  std::uint32_t operators_ = 0;  // operator numbers lie below
+  std::vector<Whole> wholes_;    // by number; 0: none
+  std::map<Whole, std::uint32_t> whole_ids_;
+  std::vector<TermId> joined_;       // by actor: what the pages of its row were, before they were joined
   std::vector<std::uint64_t> base_;  // of each queue's cells in pages_
   std::vector<Page> pages_;
   std::vector<Page> held_;  // by actor: accumulator
   std::vector<std::uint64_t> run_begin_,
       run_end_;                      // by actor: contraction indices added since the last contribution was closed
-  std::vector<std::uint64_t> k_of_;  // by operator: its contraction's extent
-  std::map<std::uint32_t, std::uint64_t> columns_;
+  std::vector<std::uint64_t> k_of_;  // by products_of(): its contraction's extent
 };
 
 }  // namespace

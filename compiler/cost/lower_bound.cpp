@@ -129,7 +129,8 @@ class LeastElements {
             for (std::size_t j = 0; j < least_[e.from.value].size(); ++j)
               n = std::min(n, cut(from(e.from, j), e.chunk));
           }
-        } else if (std::holds_alternative<Generic>(s.kind)) {
+        } else if (const auto* g = std::get_if<Generic>(&s.kind)) {
+          if (joins_rows(*g)) n = std::min<std::uint64_t>(n, 1);  // a column of what it takes
           for (const Port& port : s.ports) {
             if (port.direction != Direction::input) continue;
             std::uint64_t page = p_.buffer(port.buffer).initial_pages != 0 ? 0 : unknown;

@@ -56,9 +56,9 @@ StageCost generic_cost(const SpatialProgram& p, const Target& t, const Stage& s,
   Bytes read = 0;
   std::uint64_t phase = 0;
   for (const auto& run : g.bodies) {
-    std::uint64_t ops = 0;
+    std::uint64_t ops = joins_rows(g) ? 1 : 0;
     for (const ExprNode& node : run.value)
-      if (node.op != ExprOp::operand && node.op != ExprOp::accumulator && node.op != ExprOp::constant) ++ops;
+      if (arity(node.op) != 0) ++ops;
     std::uint64_t elements = 0;
     for (const Port& port : s.ports) {
       const Buffer& b = p.buffer(port.buffer);

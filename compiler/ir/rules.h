@@ -76,6 +76,10 @@ void check_sizes(const Subject&, Diagnostics&);   // RDU3003
 void check_cycles(const Subject&, Diagnostics&);  // RDU3030
 void check_names(const Subject&, Diagnostics&);   // RDU3035
 
+// What is wrong with the bodies and maps of a Generic of `inputs` input ports, in words; empty: they fit, and are of a
+// form that the machine takes. verify_bodies.cpp
+std::vector<std::string> body_faults(const Generic& g, std::size_t inputs);
+
 // Ports, maps, ends. verify_handoffs.cpp
 void check_ports(const Subject&, Diagnostics&);           // RDU3027
 void check_rates(const Subject&, Diagnostics&);           // RDU3030

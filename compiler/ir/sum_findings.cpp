@@ -52,6 +52,7 @@ SumFindings::SumFindings(const SpatialProgram& p, std::uint32_t native_tile) : p
   if (!p.operators) return;
   for (const Operator& op : p.operators->operators) {
     writer_of_operand_[op.out.value] = op.id;
+    if (op.kind != OperatorKind::matmul || op.in.empty()) continue;
     const Operand& left = p.operators->operand(op.in[0]);
     if (!left.shape.empty()) contraction_[op.id.value] = left.shape.back();
   }
@@ -118,8 +119,8 @@ std::string SumFindings::place(const PageContent& c) const {
 void SumFindings::check_stored(const Stage& stage, const Tensor& tensor, std::uint32_t page, Chunk chunk,
                                const PageContent& content) {
   using Kind = PageContent::Kind;
-  // What was computed from whole sums is whatever it is meant to be.
-  if (content.kind == Kind::computed || content.kind == Kind::spoilt) return;
+  if (content.kind == Kind::spoilt) return;
+  if (content.kind == Kind::computed) return check_value(stage, tensor, page, chunk, content);
   std::optional<OperatorId> writer;
   if (const auto at = writer_of_operand_.find(tensor.operand.value); at != writer_of_operand_.end())
     writer = at->second;
@@ -146,6 +147,26 @@ void SumFindings::check_stored(const Stage& stage, const Tensor& tensor, std::ui
                       p_.operators->operators[writer->value].name));
   else
     check_order(stage, content, *f.op);
+}
+
+// A value lies where the store puts it, and its stage computes the operator whose output is stored. That it is the
+// operator's result and no step on the way is what the certificate proves. A fold of items has no place.
+void SumFindings::check_value(const Stage& stage, const Tensor& tensor, std::uint32_t page, Chunk chunk,
+                              const PageContent& content) {
+  if (content.box == no_box) return;
+  const PageContent due = part_of({content.kind, content.source, page, 0, sizes_[page]}, chunk);
+  if (content.box != due.box || content.begin != due.begin || content.end != due.end)
+    return fault(
+        Code::RDU3044, stage.id,
+        fmt::format("'{}' stores values of {} where '{}' has {}", stage.name, place(content), tensor.name, place(due)));
+  const Stage& maker = p_.stage(StageId{content.source});
+  std::optional<OperatorId> due_to = stage.origin;
+  if (const auto at = writer_of_operand_.find(tensor.operand.value); at != writer_of_operand_.end())
+    due_to = at->second;
+  if (maker.origin && due_to && *maker.origin != *due_to)
+    fault(
+        Code::RDU3044, stage.id,
+        fmt::format("'{}' stores into '{}' what '{}' makes for another operator", stage.name, tensor.name, maker.name));
 }
 
 void SumFindings::report_incomplete(const Stage& stage, const Tensor& tensor, SumId sum) {

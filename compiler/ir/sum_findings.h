@@ -30,7 +30,7 @@ struct PageContent {
     spoilt,    // a fault has been reported; what follows from it is not
   };
   Kind kind = Kind::nothing;
-  std::uint32_t source = 0;    // data: tensor; sum: SumId; computed: stage
+  std::uint32_t source = 0;    // data: tensor; sum: SumId; computed: the stage that made it
   std::uint32_t box = no_box;  // of the whole operand; no_box: any (nothing, constant)
   std::uint64_t begin = 0;     // the row-major elements of the box that are here: [begin, end)
   std::uint64_t end = 0;
@@ -92,6 +92,8 @@ class SumFindings {
     std::optional<StageId> store;  // the first that stores a sum of the operator
   };
 
+  void check_value(const Stage& stage, const Tensor& tensor, std::uint32_t page, Chunk chunk,
+                   const PageContent& content);
   const Facts& facts(SumId sum);
   std::int64_t contraction_of(OperatorId op) const;
   void report_incomplete(const Stage& stage, const Tensor& tensor, SumId sum);

@@ -8,7 +8,9 @@
 
 #include "compiler/ir/access_pattern.h"
 #include "compiler/ir/clusters.h"
+#include "compiler/ir/page_frames.h"
 #include "compiler/ir/rates.h"
+#include "compiler/ir/row_places.h"
 #include "compiler/ir/sum_findings.h"
 #include "compiler/ir/token_run.h"
 
@@ -21,7 +23,7 @@ constexpr Index none = no_box;  // no box
 // What the pages of a run hold: follows it firing by firing.
 class Contents {
  public:
-  Contents(const SpatialProgram& p, SumFindings& findings, const TokenRun& run);
+  Contents(const SpatialProgram& p, SumFindings& findings, const std::vector<PageFrame>& frames, const TokenRun& run);
 
   // To the start of the run, which has been started.
   void start();
@@ -47,12 +49,16 @@ class Contents {
   PageContent front(const TokenRun::PortState& port);
   PageContent evaluate(const TokenRun::Actor& a, Held& held);
   PageContent fold(const TokenRun::Actor& a, Held& held);
+  PageContent value(const TokenRun::Actor& a, Held& held);
+  PageContent by_rows(const TokenRun::Actor& a, Held& held);
+  PageContent mixed(const TokenRun::Actor& a, const std::string& what);
   PageContent combine(const TokenRun::Actor& a, ExprOp op, const PageContent& left, const PageContent& right);
   PageContent not_a_sum(const TokenRun::Actor& a, PageContent content);
   void accumulate(const TokenRun::Actor& actor, Held& a);
 
   const SpatialProgram& p_;
   SumFindings& findings_;
+  const std::vector<PageFrame>& frames_;  // by buffer
   const TokenRun& run_;
   std::vector<Held> held_;
   std::vector<Pages> pages_;
@@ -68,8 +74,9 @@ CyclicCursor<Expr> first_body(const Stage& s) {
   return CyclicCursor<Expr>(generic != nullptr ? generic->bodies : no_body());
 }
 
-Contents::Contents(const SpatialProgram& p, SumFindings& findings, const TokenRun& run)
-    : p_(p), findings_(findings), run_(run) {}
+Contents::Contents(const SpatialProgram& p, SumFindings& findings, const std::vector<PageFrame>& frames,
+                   const TokenRun& run)
+    : p_(p), findings_(findings), frames_(frames), run_(run) {}
 
 void Contents::start() {
   held_.clear();
@@ -149,6 +156,33 @@ void Contents::fire(Index i) {
   held.body.advance();
 }
 
+// The matrix of a stack that a page lies in; nothing where it lies in several.
+std::optional<std::int64_t> matrix_of(const ElementBox& box, const PageFrame& frame) {
+  std::int64_t matrix = 0;
+  for (std::size_t d = 0; d + 2 < box.size(); ++d) {
+    if (box[d].size() != 1) return std::nullopt;
+    matrix = matrix * frame[d] + box[d].begin;
+  }
+  return matrix;
+}
+
+// Why two pages are not of matrices that a stack of products multiplies with each other: each of the right operand
+// serves as many consecutive ones of the left as there are more of them. Empty: they are.
+std::string mixed_matrices(const ElementBox& left, const PageFrame& whole_left, const ElementBox& right,
+                           const PageFrame& whole_right) {
+  const auto count = [](const PageFrame& f) {
+    std::int64_t n = 1;
+    for (std::size_t d = 0; d + 2 < f.size(); ++d) n *= f[d];
+    return n;
+  };
+  const std::int64_t lefts = count(whole_left), rights = count(whole_right);
+  if (rights == 0 || lefts % rights != 0) return fmt::format("a stack of {} matrices by one of {}", lefts, rights);
+  const auto i = matrix_of(left, whole_left), j = matrix_of(right, whole_right);
+  if (!i || !j) return "a page of several matrices of a stack";
+  if (*j != *i / (lefts / rights)) return fmt::format("matrix {} of {} by matrix {} of {}", *i, lefts, *j, rights);
+  return {};
+}
+
 // out += a b for the pages in front.
 void Contents::accumulate(const TokenRun::Actor& actor, Held& a) {
   const auto& kind = std::get<MatmulTiles>(actor.stage->kind);
@@ -171,22 +205,25 @@ void Contents::accumulate(const TokenRun::Actor& actor, Held& a) {
   const ElementBox& l = findings_.box(left.box);
   const ElementBox& r = findings_.box(right.box);
   const AxisRange k = l.back();
-  const AxisRange k_right = r[r.size() - 2];
+  const AxisRange k_right = kind.transposed ? r.back() : r[r.size() - 2];
   if (k != k_right) {
     findings_.fault(Code::RDU3024, actor.stage->id,
                     fmt::format("'{}' multiplies contraction [{},{}) of its left operand with [{},{}) of its right",
                                 actor.stage->name, k.begin, k.end, k_right.begin, k_right.end));
     spoilt = true;
   }
-  ElementBox out(l.begin(), l.end() - 1);
-  out.push_back(r.back());
-  const Index box = findings_.box_id(out);
-  if (right.kind == PageContent::Kind::data) {
-    const Tensor& tensor = p_.tensor(TensorId{right.source});
-    findings_.contraction(kind.op, tensor.whole.size() == 1 ? tensor.whole[0] : tensor.whole[tensor.whole.size() - 2]);
+  const PageFrame& whole_left = frames_[actor.stage->ports[0].buffer.value];
+  const PageFrame& whole_right = frames_[actor.stage->ports[1].buffer.value];
+  if (!whole_left.empty() && !whole_right.empty()) {
+    if (const std::string why = mixed_matrices(l, whole_left, r, whole_right); !why.empty()) {
+      findings_.fault(Code::RDU3024, actor.stage->id, fmt::format("'{}' multiplies {}", actor.stage->name, why));
+      spoilt = true;
+    }
+    findings_.contraction(kind.op, kind.transposed ? whole_right.back() : whole_right[whole_right.size() - 2]);
   }
-  if (left.kind == PageContent::Kind::data)
-    findings_.contraction(kind.op, p_.tensor(TensorId{left.source}).whole.back());
+  ElementBox out(l.begin(), l.end() - 1);
+  out.push_back(kind.transposed ? r[r.size() - 2] : r.back());
+  const Index box = findings_.box_id(out);
   if (first) {
     a.sum.reset();
     a.value = {PageContent::Kind::sum, 0, box, 0, findings_.size(box)};
@@ -316,8 +353,75 @@ PageContent Contents::fold(const TokenRun::Actor& a, Held& held) {
   return held.value = out;
 }
 
+PageContent Contents::mixed(const TokenRun::Actor& a, const std::string& what) {
+  findings_.fault(Code::RDU3044, a.stage->id,
+                  fmt::format("'{}' takes pages that do not belong together: {}", a.stage->name, what));
+  return {PageContent::Kind::spoilt, 0, none, 0, 0};
+}
+
+// An element-wise body that does more than add: its operands are whole, and of one place.
+PageContent Contents::value(const TokenRun::Actor& a, Held& held) {
+  using Kind = PageContent::Kind;
+  PageContent out{Kind::computed, a.stage->id.value, none, 0, 0};
+  for (const ExprNode& node : held.body.value()) {
+    const bool taken = node.op == ExprOp::operand;
+    if (!taken && node.op != ExprOp::accumulator) continue;
+    const PageContent page = not_a_sum(a, taken ? front(a.ports[node.index]) : held.value);
+    if (page.kind == Kind::spoilt) return held.value = page;
+    if (page.box == none) continue;
+    if (out.box != none && (out.box != page.box || out.begin != page.begin || out.end != page.end))
+      return held.value = mixed(a, fmt::format("{} and {}", findings_.place(out), findings_.place(page)));
+    out.box = page.box;
+    out.begin = page.begin;
+    out.end = page.end;
+  }
+  return held.value = out;
+}
+
+// Rows and columns; of a row that is joined, every page in turn.
+PageContent Contents::by_rows(const TokenRun::Actor& a, Held& held) {
+  using Kind = PageContent::Kind;
+  const auto& generic = std::get<Generic>(a.stage->kind);
+  std::vector<TakenPage> taken;
+  std::vector<const PageFrame*> frames;
+  for (const Port& port : a.stage->ports)
+    if (port.direction == Direction::input) frames.push_back(&frames_[port.buffer.value]);
+  for (const ExprNode& node : held.body.value()) {
+    if (node.op != ExprOp::operand) continue;
+    const PageContent page = not_a_sum(a, front(a.ports[node.index]));
+    if (page.kind == Kind::spoilt) return held.value = page;
+    const std::string& name = p_.buffer(a.stage->ports[node.index].buffer).name;
+    if (page.box == none || frames[node.index]->empty())
+      return held.value = mixed(a, fmt::format("what '{}' holds has no place", name));
+    const AffineMap& map = generic.maps[node.index];
+    taken.push_back(
+        {&findings_.box(page.box), frames[node.index], map[0][0] != 0, map[1][1] != 0, fmt::format("'{}'", name)});
+  }
+  const PageFrame frame = row_frame(frames);
+  const RowPlace place = row_place(taken, frame);
+  if (!place.box) return held.value = mixed(a, place.fault);
+  ElementBox box = *place.box;
+  if (joins_rows(generic)) {
+    const std::uint64_t pages = cycle_length(generic.bodies), at = a.fired % pages;
+    const AxisRange cols = box.back();
+    box.back() = {0, 1};
+    const bool goes_on =
+        at == 0 ? cols.begin == 0
+                : held.value.kind == Kind::computed && cols.begin == held.k_end && findings_.box(held.value.box) == box;
+    if (!goes_on || (at + 1 == pages && cols.end != frame.back()))
+      return held.value = mixed(a, fmt::format("page {} of {} of a row of {} columns has columns [{},{})", at, pages,
+                                               frame.back(), cols.begin, cols.end));
+    held.k_end = cols.end;
+  }
+  const Index id = findings_.box_id(box);
+  return held.value = {Kind::computed, a.stage->id.value, id, 0, findings_.size(id)};
+}
+
 PageContent Contents::evaluate(const TokenRun::Actor& a, Held& held) {
-  if (folds_items(std::get<Generic>(a.stage->kind))) return fold(a, held);
+  const auto& generic = std::get<Generic>(a.stage->kind);
+  if (folds_items(generic)) return fold(a, held);
+  if (by_row(generic)) return by_rows(a, held);
+  if (makes_values(generic)) return value(a, held);
   std::vector<PageContent> stack;
   for (const ExprNode& node : held.body.value()) {
     switch (node.op) {
@@ -390,6 +494,7 @@ UntimedRun run_untimed(const SpatialProgram& p, std::uint32_t native_tile, std::
   UntimedRun out;
   if (p.stages.empty()) return out;
   SumFindings findings(p, native_tile);
+  const std::vector<PageFrame> frames = page_frames(p);
   const std::vector<Cluster> clusters = clusters_of(p);
 
   const auto times = [](std::uint64_t a, std::uint64_t b) {
@@ -419,7 +524,7 @@ UntimedRun run_untimed(const SpatialProgram& p, std::uint32_t native_tile, std::
       continue;
     }
     TokenRun run(p, c);
-    Contents contents(p, findings, run);
+    Contents contents(p, findings, frames, run);
     for (std::size_t i = 0; i < c.instances; ++i) {
       if (!all && i != 0 && (i + 1 != c.instances || steps > left)) continue;
       left -= std::min(left, steps);

@@ -19,51 +19,6 @@ std::size_t instances(const SpatialProgram& p, const Stage& s) {
   return p.sites_of(s).sites.size();
 }
 
-// What is wrong with an expression over `inputs` operands: nothing where it is well formed.
-std::optional<std::string> fault_of(const Expr& expr, std::size_t inputs) {
-  std::size_t depth = 0;
-  for (const ExprNode& node : expr) {
-    switch (node.op) {
-      case ExprOp::operand:
-        if (node.index >= inputs) return fmt::format("operand {} of {}", node.index, inputs);
-        ++depth;
-        break;
-      case ExprOp::accumulator:
-      case ExprOp::constant:
-        ++depth;
-        break;
-      default:
-        if (depth < arity(node.op))
-          return arity(node.op) == 1 ? "an operation without operands" : "an operation without two operands";
-        depth -= arity(node.op) - 1;
-    }
-  }
-  if (depth != 1) return fmt::format("an expression that leaves {} values", depth);
-  return std::nullopt;
-}
-
-bool identity(const AffineMap& map, std::size_t iterators) {
-  if (map.size() != iterators) return false;
-  for (std::size_t r = 0; r < map.size(); ++r) {
-    if (map[r].size() != iterators + 1) return false;
-    for (std::size_t c = 0; c <= iterators; ++c)
-      if (map[r][c] != (c == r ? 1 : 0)) return false;
-  }
-  return true;
-}
-
-// The two forms of program.h. Requires a map for each input and one for the result.
-bool can_run(const Generic& g) {
-  if (!folds_items(g))
-    return std::all_of(g.iterators.begin(), g.iterators.end(),
-                       [](IteratorKind k) { return k == IteratorKind::parallel; }) &&
-           std::all_of(g.maps.begin(), g.maps.end(),
-                       [&](const AffineMap& m) { return identity(m, g.iterators.size()); });
-  const AffineMap an_item = {{1, 0, 0}, {0, 1, 0}}, all_items = {{0, 1, 0}};
-  return g.iterators == std::vector{IteratorKind::reduction, IteratorKind::parallel} && g.maps.back() == all_items &&
-         std::all_of(g.maps.begin(), g.maps.end(), [&](const AffineMap& m) { return m == an_item || m == all_items; });
-}
-
 struct Shape {
   std::size_t least_inputs, most_inputs, least_outputs, most_outputs;
 };
@@ -156,25 +111,7 @@ void check_ports(const Subject& s, Diagnostics& out) {
     if (const auto* k = std::get_if<Load>(&st.kind)) check_tensor(k->tensor);
     if (const auto* k = std::get_if<Store>(&st.kind)) check_tensor(k->tensor);
     if (const auto* g = std::get_if<Generic>(&st.kind)) {
-      if (g->maps.size() != inputs + 1) {
-        wrong(fmt::format("{} maps for {} inputs and a result", g->maps.size(), inputs));
-      } else if (!can_run(*g)) {
-        wrong(
-            "its maps are neither identities on parallel iterators nor a fold over items, and this version runs no "
-            "others");
-      }
-      std::uint64_t phase = 0;
-      for (const auto& run : g->bodies) {
-        if (const auto fault = fault_of(run.value, inputs))
-          wrong(fmt::format("the body of phase {} has {}", phase, *fault));
-        if (phase == 0)
-          for (const ExprNode& node : run.value)
-            if (node.op == ExprOp::accumulator) {
-              wrong("its first body reads an accumulator that no firing has written");
-              break;
-            }
-        phase += run.repeat;
-      }
+      for (const std::string& what : body_faults(*g, inputs)) wrong(what);
     }
   }
 }
@@ -189,6 +126,8 @@ void check_rates(const Subject& s, Diagnostics& out) {
     const auto* store = std::get_if<Store>(&st.kind);
     const auto* matmul = std::get_if<MatmulTiles>(&st.kind);
     const auto* generic = std::get_if<Generic>(&st.kind);
+    const bool rows = generic != nullptr && by_row(*generic), joins = rows && joins_rows(*generic);
+    const std::uint64_t row_pages = generic != nullptr ? cycle_length(generic->bodies) : 1;
     const bool one_a_firing = std::holds_alternative<Load>(st.kind) || std::holds_alternative<Recv>(st.kind) ||
                               std::holds_alternative<CollectiveStage>(st.kind);
     struct State {
@@ -235,6 +174,10 @@ void check_rates(const Subject& s, Diagnostics& out) {
         } else if (matmul != nullptr && !input && push != (phase % matmul->k_pages + 1 == matmul->k_pages ? 1u : 0u)) {
           say(fmt::format("a matmul of {} pages along the contraction pushes one page after the last",
                           matmul->k_pages));
+        } else if (rows && st.ports[i].chunk != always(Chunk{})) {
+          say("a stage that works by row takes whole pages");
+        } else if (joins && !input && push != (phase % row_pages + 1 == row_pages ? 1u : 0u)) {
+          say(fmt::format("rows of {} pages are joined into one page, pushed after the last", row_pages));
         } else {
           port.claimed -= push;
           popping += pop;

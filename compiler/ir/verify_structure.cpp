@@ -70,8 +70,10 @@ void check_references(const Subject& s, Diagnostics& out) {
       const std::string who = fmt::format("operator '{}'", op.name);
       for (OperandId o : op.in) in(o.value, p.operators->operands.size(), who, "operand");
       in(op.out.value, p.operators->operands.size(), who, "operand");
-      if (op.in.size() != 2)
+      if (op.kind == OperatorKind::matmul && op.in.size() != 2)
         out.error(Code::RDU3002, s.where, "{} has {} operands, and a matmul has 2", who, op.in.size());
+      else if (op.in.empty())
+        out.error(Code::RDU3002, s.where, "{} has no operand", who);
     }
     for (const SchedulePin& pin : p.operators->pins) in(pin.op.value, operators, "a schedule pin", "operator");
   }

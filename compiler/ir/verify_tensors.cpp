@@ -217,7 +217,9 @@ void check_slices(const Subject& s, Diagnostics& out) {
   for (const Tensor& t : p.tensors) slices_of[t.operand.value].push_back(&t);
   if (p.operators && !p.stages.empty())
     for (const Operand& o : p.operators->operands)
-      if (!slices_of.contains(o.id.value)) out.error(Code::RDU3012, s.where, "operand '{}' has no tensor", o.name);
+      // What one stage hands to the next never lies in memory.
+      if (o.role != TensorRole::intermediate && !slices_of.contains(o.id.value))
+        out.error(Code::RDU3012, s.where, "operand '{}' has no tensor", o.name);
 
   for (auto& [operand, slices] : slices_of) {
     const Tensor& first = *slices.front();

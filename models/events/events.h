@@ -30,9 +30,14 @@ struct BufferAt {
 // Interned multiset of contributions (provenance.h). 0: none (an operand, not a partial sum).
 using ProvenanceId = std::uint32_t;
 
-// What a page says it is. Coordinates are elements of the *whole* operand, not of a chip's slice.
+// What a page says it is. Coordinates are elements of the *whole* operand, not of a chip's slice; of a tensor of rank
+// above 2, rows count through its stack of matrices. A page is one of three things:
+//   a block of an operand, as loaded               operand: that operand; no provenance
+//   a block of a partial sum                       operand: the output that it belongs to; provenance: what it sums
+//   a block of whole values that a stage made of   operand: value_of(stage); no provenance
+//   such pages (program.h: makes_values)
 struct PageTag {
-  OperandId operand;            // an operand, or for a partial sum the output that it belongs to
+  OperandId operand;
   std::uint32_t trip = 0;
   std::uint64_t row = 0, col = 0;    // first element
   std::uint32_t rows = 0, cols = 0;  // extents of the page, before any chunk was cut
@@ -40,6 +45,12 @@ struct PageTag {
   ProvenanceId provenance = 0;
   friend bool operator==(const PageTag&, const PageTag&) = default;
 };
+
+// The numbers of what stages make lie above those of all operands.
+inline constexpr std::uint32_t first_value = 0x80000000u;
+constexpr OperandId value_of(StageId s) { return OperandId{first_value | s.value}; }
+constexpr bool is_value(OperandId o) { return o.value >= first_value; }
+constexpr StageId maker_of(OperandId o) { return StageId{o.value & ~first_value}; }  // requires is_value(o)
 
 // Why a stage did not start its next firing when its engine could have; the last condition to be met.
 enum class StallCause : std::uint8_t {
@@ -62,7 +73,9 @@ struct FiringStarted { Cycle at; StageAt stage; std::uint64_t firing; Cycles bus
 struct FiringCompleted { Cycle at; StageAt stage; std::uint64_t firing; };
 // A matmul firing takes its operand pages.
 struct OperandsJoined { Cycle at; StageAt stage; std::uint64_t firing; PageTag a; PageTag b; };
-// A Generic firing adds `added` to what it holds (held.provenance 0 where it holds nothing); the sum is tagged `sum`.
+// A Generic firing adds `added` to what it holds (held.provenance 0 where it holds nothing); the sum is tagged `sum`. One
+// that makes values says of each page that its body takes: `added` goes into `sum`, the page that is made; of a row that
+// is joined, `held` is what was joined before (no rows: nothing).
 struct PartialFolded { Cycle at; StageAt stage; std::uint64_t firing; PageTag held; PageTag added; PageTag sum; };
 
 // Local hand-offs and landing buffers. `page` counts pages of this buffer instance from 0 in the order of pushes.

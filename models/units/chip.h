@@ -72,6 +72,9 @@ class Chip {
     memory_write,  // stage: a store's page is at the memory
   };
 
+  // Of a body's operands: a place of the stack each, and one to convert a page in before it is spread.
+  static constexpr std::uint32_t most_stacked = most_stacked_operands, scratch_pages = most_stacked + 2;
+
   // Seeds of 0: nothing is shuffled, nothing is delayed.
   Chip(ChipState state, const MachineLaws& laws, ProvenanceTable& provenance, TensorImages& images, Outside& outside,
        std::uint64_t shuffle_seed, std::uint64_t jitter_seed);
@@ -175,6 +178,7 @@ class Chip {
   void start_store(std::uint32_t stage);
   void start_matmul(std::uint32_t stage);
   void start_generic(std::uint32_t stage);
+  void start_values(std::uint32_t stage);
   void start_receive(std::uint32_t stage);
   void run_compute(std::uint32_t stage, Bytes read, FiringTime time);
   void issue_load(std::uint32_t load_stage);

@@ -103,7 +103,7 @@ void Chip::grant_stage(std::uint32_t stage) {
       if (engine_taken(stage)) return;
       if (s.form == StageForm::store) start_store(stage);
       if (s.form == StageForm::matmul) start_matmul(stage);
-      if (s.form == StageForm::generic) start_generic(stage);
+      if (s.form == StageForm::generic) spec(s).values ? start_values(stage) : start_generic(stage);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "models/units/network.h"
 #include "models/units/pcu.h"
 #include "models/units/pmu.h"
+#include "models/values/kernels.h"
 
 namespace rdusim {
 
@@ -109,7 +110,7 @@ struct StageSpec {
   std::uint64_t cycle = 1;
   std::vector<std::uint32_t> first_use;
   std::vector<PortUse> uses;
-  OperandId operand;  // matmul: whose partial sums it makes; load, store: of the tensor
+  OperandId operand;  // matmul: whose partial sums it makes; load, store: of the tensor; generic: value_of(stage)
   const Load* load = nullptr;
   const Store* store = nullptr;
   const MatmulTiles* matmul = nullptr;
@@ -117,9 +118,14 @@ struct StageSpec {
   const Tensor* tensor = nullptr;  // load, store
   Bytes tensor_address = 0;
   std::uint32_t in_a = 0, in_b = 0, out = 0;  // matmul: its ports
+  std::uint64_t b_rows = 1;                   // matmul: rows of the matrices that b's pages are cut from
   Phases<std::uint32_t> body;                 // generic: index into bodies
   std::vector<const Expr*> bodies;
-  bool keeps = false;  // generic: some body uses the accumulator
+  bool keeps = false;           // generic: some body uses the accumulator, or rows are joined
+  bool values = false;          // generic: makes_values
+  std::uint64_t row_pages = 1;  // generic: phases of its bodies
+  std::vector<Spread> reach;    // generic, by port: what an input's page has of the rows and columns of the result
+  std::vector<std::uint64_t> flat_rows;  // generic that works by row, by port: rows of the whole stack it is cut from
   Bytes accumulator_bytes = 0;
 };
 

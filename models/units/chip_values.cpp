@@ -3,28 +3,12 @@
 #include <array>
 #include <cstring>
 
+#include "models/units/body.h"
 #include "models/units/chip.h"
 #include "models/values/kernels.h"
 
 namespace rdusim {
 namespace {
-
-bool computes(DType t) {
-  return t == DType::int32 || t == DType::int64 || t == DType::fp32;
-}
-
-void fill(DType t, double number, std::byte* out, std::uint64_t n) {
-  const auto put = [&](auto value) {
-    for (std::uint64_t i = 0; i < n; ++i) std::memcpy(out + i * sizeof value, &value, sizeof value);
-  };
-  if (t == DType::fp32) put(static_cast<float>(number));
-  // Constants of an integer body are integers in range; anything else is held to the nearest one.
-  const double low = t == DType::int32 ? -2147483648.0 : -9223372036854774784.0;
-  const double high = t == DType::int32 ? 2147483647.0 : 9223372036854774784.0;
-  const double held = number == number ? std::clamp(number, low, high) : 0;
-  if (t == DType::int32) put(static_cast<std::int32_t>(held));
-  if (t == DType::int64) put(static_cast<std::int64_t>(held));
-}
 
 std::uint64_t area(const PageTag& t) {
   return std::uint64_t{t.rows} * t.cols;
@@ -100,8 +84,8 @@ void Chip::start_matmul(std::uint32_t stage) {
     acc.tag.trip = a.tag.trip;
     acc.tag.row = a.tag.row;
     acc.tag.rows = a.tag.rows;
-    acc.tag.col = b.tag.col;
-    acc.tag.cols = b.tag.cols;
+    acc.tag.col = m.transposed ? b.tag.row % sp.b_rows : b.tag.col;
+    acc.tag.cols = m.transposed ? b.tag.rows : b.tag.cols;
     const bool stale = s.faulty && before != 0 && c_.faults.strikes(FaultKind::accumulator_stale, at(s), f);
     if (stale) {
       acc.tag.provenance = before;
@@ -110,15 +94,16 @@ void Chip::start_matmul(std::uint32_t stage) {
     }
   }
   // Pages that a fault mixed up may not fit each other: what they have in common is multiplied.
-  const std::uint32_t depth = std::min(a.tag.cols, b.tag.rows);
+  const std::uint32_t b_depth = m.transposed ? b.tag.cols : b.tag.rows, b_cols = m.transposed ? b.tag.rows : b.tag.cols;
+  const std::uint32_t depth = std::min(a.tag.cols, b_depth);
   for (std::uint32_t n = partial_copies(s, f); n > 0; --n) {
     acc.tag.provenance =
         provenance_.extend(acc.tag.provenance, {c_.chip, a.tag.col, a.tag.col + std::uint64_t{a.tag.cols}});
-    const bool fits = a.tag.rows == acc.tag.rows && b.tag.cols == acc.tag.cols &&
+    const bool fits = a.tag.rows == acc.tag.rows && b_cols == acc.tag.cols &&
                       area(acc.tag) * size <= sp.accumulator_bytes && std::uint64_t{a.tag.rows} * depth <= a.elements &&
-                      std::uint64_t{depth} * b.tag.cols <= b.elements;
+                      std::uint64_t{depth} * b_cols <= b.elements;
     if (held != nullptr && fits && depth != 0)
-      matmul_accumulate(m.operand, a.values, b.values, held, a.tag.rows, depth, b.tag.cols);
+      matmul_accumulate(m.operand, a.values, b.values, held, a.tag.rows, depth, b_cols, m.transposed);
   }
   reserve(s, f);
   if (f % sp.firings % k_pages == k_pages - 1) {
@@ -130,7 +115,7 @@ void Chip::start_matmul(std::uint32_t stage) {
   }
   claim(s, f);
   run_compute(stage, Bytes{a.header->bytes} + b.header->bytes,
-              laws_.pcu.systolic(m.operand, a.tag.rows, b.tag.cols, std::max<std::uint64_t>(a.tag.cols, 1)));
+              laws_.pcu.systolic(m.operand, a.tag.rows, b_cols, std::max<std::uint64_t>(a.tag.cols, 1)));
 }
 
 // A body is evaluated on a stack of pages. Entries point to operands where those have the accumulator's type already,
@@ -143,7 +128,7 @@ void Chip::start_generic(std::uint32_t stage) {
   GenericState& state = c_.generics[s.detail];
   const std::uint64_t f = s.next;
   const Expr& body = *sp.bodies[sp.body.at(f)];
-  const bool values = laws_.values && computes(g.accumulator);
+  const bool values = laws_.values && is_arithmetic(g.accumulator);
   const std::uint32_t size = bytes_of(g.accumulator);
   std::byte* const kept = values ? pool_.get() + state.accumulator : nullptr;
 
@@ -155,7 +140,7 @@ void Chip::start_generic(std::uint32_t stage) {
     bool operand = false;
     bool constant = false;
   };
-  constexpr std::size_t most = 16;
+  constexpr std::size_t most = most_stacked;
   std::array<Entry, most> stack;
   std::size_t depth = 0;
   std::uint64_t elements = 0, operations = 0;
@@ -191,18 +176,21 @@ void Chip::start_generic(std::uint32_t stage) {
         if (depth == most) return;
         stack[depth] = {nullptr, PageTag{}, 0, false, false, true};
         if (values)
-          fill(g.accumulator, node.number, scratch(depth), c_.scratch_bytes / size),
+          fill_page(g.accumulator, node.number, scratch(depth), c_.scratch_bytes / size),
               stack[depth].values = scratch(depth);
         ++depth;
         break;
-      case ExprOp::negate: {
+      case ExprOp::negate:
+      case ExprOp::exponential:
+      case ExprOp::square_root:
+      case ExprOp::tanh:
+      case ExprOp::erf: {
         if (depth == 0) return;
         Entry& e = stack[depth - 1];
         ++operations;
-        if (values && (depth == most || e.elements * size > c_.scratch_bytes)) return;
+        if (values && e.elements * size > c_.scratch_bytes) return;
         if (values) {
-          fill(g.accumulator, -1, scratch(depth), e.elements);
-          element_wise(ElementOp::multiply, g.accumulator, e.values, scratch(depth), scratch(depth - 1), e.elements);
+          element_wise(unary_op(node.op), g.accumulator, e.values, scratch(depth - 1), e.elements);
           e.values = scratch(depth - 1);
         }
         e.operand = false;
@@ -220,11 +208,7 @@ void Chip::start_generic(std::uint32_t stage) {
                                                  : std::min(left.elements, right.elements);
         const bool adds = node.op == ExprOp::add;
         const std::uint32_t times = adds && right.operand ? partial_copies(s, f) : 1;
-        const ElementOp op = node.op == ExprOp::subtract   ? ElementOp::subtract
-                             : node.op == ExprOp::multiply ? ElementOp::multiply
-                             : node.op == ExprOp::maximum  ? ElementOp::maximum
-                             : node.op == ExprOp::minimum  ? ElementOp::minimum
-                                                           : ElementOp::add;
+        const ElementOp op = element_op(node.op);
         if (adds && left.fresh) {
           PageTag nothing = left.tag;
           nothing.provenance = 0;

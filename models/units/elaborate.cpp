@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "compiler/ir/page_frames.h"
 #include "models/units/chip.h"
 
 namespace rdusim {
@@ -32,7 +33,7 @@ std::uint32_t slot_size(const Buffer& b) {
 class Elaborator {
  public:
   Elaborator(const SpatialProgram& p, const Target& t, bool values, const std::vector<Fault>& faults)
-      : p_(p), t_(t), faults_(faults) {
+      : p_(p), t_(t), faults_(faults), frames_(page_frames(p)) {
     Elaboration& e = out_;
     e.laws.pcu = Pcu(t.pcu, p.header.native_tile);
     e.laws.pmu = PmuLaw(t.pmu);
@@ -163,6 +164,9 @@ class Elaborator {
           if (d.ports[i].direction == Direction::input) in.push_back(i);
         if (in.size() == 2) d.form = StageForm::matmul, d.in_a = in[0], d.in_b = in[1];
         d.matmul = m;
+        if (in.size() == 2)
+          if (const PageFrame& b = frames_[d.ports[in[1]].buffer.value]; b.size() > 1)
+            d.b_rows = static_cast<std::uint64_t>(std::max<std::int64_t>(b[b.size() - 2], 1));
         d.operand = result_operand(s, *m);
         const std::uint64_t area = saturating_multiply(saturating_multiply(m->block_m, m->block_n), tile * tile);
         d.accumulator_bytes = std::min<Bytes>(saturating_multiply(area, bytes_of(m->accumulator)), Bytes{1} << 32);
@@ -176,6 +180,16 @@ class Elaborator {
           for (const ExprNode& n : run.value) d.keeps = d.keeps || n.op == ExprOp::accumulator;
         }
         d.body = Phases<std::uint32_t>(order);
+        d.keeps = d.keeps || joins_rows(*g);
+        d.values = makes_values(*g);
+        d.operand = value_of(s.id);
+        d.row_pages = std::max<std::uint64_t>(cycle_length(g->bodies), 1);
+        d.reach.assign(d.ports.size(), Spread{});
+        d.flat_rows.assign(d.ports.size(), 1);
+        for (std::size_t i = 0; by_row(*g) && i < std::min(d.ports.size(), g->maps.size()); ++i) {
+          d.reach[i] = reach_of(g->maps[i]);
+          d.flat_rows[i] = flat_rows(frames_[d.ports[i].buffer.value]);
+        }
         if (d.bodies.empty()) d.form = StageForm::none;
         Bytes most = 0;
         for (const PortSpec& ps : d.ports)
@@ -188,6 +202,13 @@ class Elaborator {
       if (d.firings == 0) d.form = StageForm::none;
       tabulate_uses(d);
     }
+  }
+
+  static Spread reach_of(const AffineMap& map) {
+    const auto follows = [&](std::size_t axis) {
+      return map.size() > axis && map[axis].size() > axis && map[axis][axis] != 0;
+    };
+    return {follows(0), follows(1)};
   }
 
   static void tabulate_uses(StageSpec& d) {
@@ -404,7 +425,7 @@ class Elaborator {
         if (d.keeps) gs.accumulator = pool(c, d.accumulator_bytes);
         c.generics.push_back(gs);
         c.scratch_bytes = std::max(c.scratch_bytes, (d.accumulator_bytes + 15) / 16 * 16);
-        c.scratch_pages = 17;
+        c.scratch_pages = Chip::scratch_pages;
         break;
       }
       case StageForm::receive: {
@@ -915,6 +936,7 @@ class Elaborator {
   const SpatialProgram& p_;
   const Target& t_;
   const std::vector<Fault>& faults_;
+  const std::vector<PageFrame> frames_;  // by buffer
   Elaboration out_;
   std::vector<ChipScratch> scratch_;
   std::vector<std::uint32_t> buffer_base_, stage_base_;

@@ -10,7 +10,10 @@
 //             operand is R - 1 cycles late and its last column's last result C - 1: with macs_per_cycle = R C, fill =
 //             R - 1 and drain = C - 1 a product of depth K takes R + C + K - 2 cycles.
 //   SIMD      a body of `operations` element-wise operations over n elements: busy = ceil(n max(operations, 1) /
-//             simd_ops_per_cycle), latency = simd_latency_cycles.
+//             simd_ops_per_cycle), latency = simd_latency_cycles. A body by row is evaluated over the rows and columns of
+//             its result before rows are joined; joining them is one operation more. Every operation counts one, a
+//             division or an elementary function too: no rate of those is published for any of the machines, and a unit
+//             with a table a lane keeps up with the pipeline.
 //   numbers   macs_per_cycle by dtype of the operands, simd_ops_per_cycle by dtype of the result, fill, drain and
 //             simd_latency from the target. A dtype that the target gives no rate costs one operation a cycle.
 //   never     judges; never takes less than one cycle.

@@ -8,6 +8,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "compiler/support/elementary.h"
+
 namespace rdusim {
 namespace {
 
@@ -206,7 +208,7 @@ void widen(DType type, const std::byte* in, Acc* out, std::size_t n) {
 
 template <class Acc>
 void accumulate(DType operand, const std::byte* a, const std::byte* b, std::byte* acc, std::uint32_t rows,
-                std::uint32_t depth, std::uint32_t cols) {
+                std::uint32_t depth, std::uint32_t cols, bool transposed) {
   static thread_local Panels<Acc> panels;
   const std::size_t size = bytes_of(operand);
   Acc* c = reinterpret_cast<Acc*>(acc);
@@ -218,10 +220,15 @@ void accumulate(DType operand, const std::byte* a, const std::byte* b, std::byte
         widen(operand, a + (std::size_t{r + i} * depth + k) * size, panels.a[i], k_count);
       for (std::uint32_t n = 0; n < cols; n += panel_columns) {
         const std::uint32_t columns = std::min(panel_columns, cols - n);
-        for (std::uint32_t i = 0; i < k_count; ++i) {
+        for (std::uint32_t i = 0; i < k_count && !transposed; ++i)
           widen(operand, b + (std::size_t{k + i} * cols + n) * size, panels.b[i], columns);
-          if (columns < panel_columns) std::fill(panels.b[i] + columns, panels.b[i] + panel_columns, Acc{});
+        for (std::uint32_t j = 0; j < columns && transposed; ++j) {
+          Acc column[stretch];
+          widen(operand, b + (std::size_t{n + j} * depth + k) * size, column, k_count);
+          for (std::uint32_t i = 0; i < k_count; ++i) panels.b[i][j] = column[i];
         }
+        for (std::uint32_t i = 0; i < k_count && columns < panel_columns; ++i)
+          std::fill(panels.b[i] + columns, panels.b[i] + panel_columns, Acc{});
         multiply(panels, c + std::size_t{r} * cols + n, cols, row_count, k_count, columns);
       }
     }
@@ -293,49 +300,117 @@ void each(const std::byte* a, const std::byte* b, std::byte* out, std::size_t n,
   for (std::size_t i = 0; i < n; ++i) store<T>(out, i, f(load<T>(a, i), load<T>(b, i)));
 }
 
+// A NaN on either side gives NaN, and +0 is greater than -0, so that neither depends on the order of operands.
+template <class T>
+T greater_of(T x, T y) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<T>::quiet_NaN();
+    if (x == y) return std::signbit(x) ? y : x;
+  }
+  return x > y ? x : y;
+}
+template <class T>
+T lesser_of(T x, T y) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<T>::quiet_NaN();
+    if (x == y) return std::signbit(x) ? x : y;
+  }
+  return x < y ? x : y;
+}
+
+// Integers wrap around: computed unsigned, compared signed.
+template <class T>
+using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+
 template <class T>
 void element_wise_as(ElementOp op, const std::byte* a, const std::byte* b, std::byte* out, std::size_t n) {
-  // Integers wrap around: computed unsigned, compared signed.
-  using Wrapping =
-      typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  using W = Wrapping<T>;
   switch (op) {
     case ElementOp::add:
-      return each<Wrapping>(a, b, out, n, [](Wrapping x, Wrapping y) { return x + y; });
+      return each<W>(a, b, out, n, [](W x, W y) { return x + y; });
     case ElementOp::subtract:
-      return each<Wrapping>(a, b, out, n, [](Wrapping x, Wrapping y) { return x - y; });
+      return each<W>(a, b, out, n, [](W x, W y) { return x - y; });
     case ElementOp::multiply:
-      return each<Wrapping>(a, b, out, n, [](Wrapping x, Wrapping y) { return x * y; });
-    // A NaN on either side gives NaN, and +0 is greater than -0, so that neither depends on the order of operands.
+      return each<W>(a, b, out, n, [](W x, W y) { return x * y; });
     case ElementOp::maximum:
-      return each<T>(a, b, out, n, [](T x, T y) {
-        if constexpr (std::is_floating_point_v<T>) {
-          if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<T>::quiet_NaN();
-          if (x == y) return std::signbit(x) ? y : x;
-        }
-        return x > y ? x : y;
-      });
+      return each<T>(a, b, out, n, greater_of<T>);
     case ElementOp::minimum:
-      return each<T>(a, b, out, n, [](T x, T y) {
-        if constexpr (std::is_floating_point_v<T>) {
-          if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<T>::quiet_NaN();
-          if (x == y) return std::signbit(x) ? x : y;
-        }
-        return x < y ? x : y;
-      });
+      return each<T>(a, b, out, n, lesser_of<T>);
+    case ElementOp::divide:
+      if constexpr (std::is_floating_point_v<T>) each<T>(a, b, out, n, [](T x, T y) { return x / y; });
+  }
+}
+
+template <class T>
+void spread_as(Spread how, const std::byte* in, std::uint32_t in_cols, std::byte* out, std::uint32_t rows,
+               std::uint32_t cols) {
+  const std::size_t row_bytes = std::size_t{cols} * sizeof(T);
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    const std::byte* from = in + (how.has_rows ? std::size_t{r} * in_cols * sizeof(T) : 0);
+    if (how.has_cols) {
+      std::memcpy(out + r * row_bytes, from, row_bytes);
+    } else {
+      const T value = load<T>(from, 0);
+      for (std::uint32_t c = 0; c < cols; ++c) store<T>(out + r * row_bytes, c, value);
+    }
+  }
+}
+
+// Rows are independent of each other, so several go on side by side; within a row the order is what it is.
+template <class T, class F>
+void join_as(const std::byte* in, std::byte* held, std::uint32_t rows, std::uint32_t cols, bool first, F join) {
+  constexpr std::uint32_t side_by_side = 8;
+  for (std::uint32_t r = 0; r < rows; r += side_by_side) {
+    const std::uint32_t n = std::min(side_by_side, rows - r);
+    std::array<T, side_by_side> value{};
+    std::array<const std::byte*, side_by_side> row{};
+    for (std::uint32_t i = 0; i < side_by_side; ++i) {
+      const std::uint32_t at = r + std::min(i, n - 1);  // beyond the last row: a row that is not kept
+      row[i] = in + std::size_t{at} * cols * sizeof(T);
+      value[i] = first ? load<T>(row[i], 0) : load<T>(held, at);
+    }
+    for (std::uint32_t c = first ? 1 : 0; c < cols; ++c)
+      for (std::uint32_t i = 0; i < side_by_side; ++i) value[i] = join(value[i], load<T>(row[i], c));
+    for (std::uint32_t i = 0; i < n; ++i) store<T>(held, r + i, value[i]);
+  }
+}
+
+template <class T>
+void join_rows_as(ElementOp op, const std::byte* in, std::byte* held, std::uint32_t rows, std::uint32_t cols,
+                  bool first) {
+  using W = Wrapping<T>;
+  if (op == ElementOp::add)
+    join_as<W>(in, held, rows, cols, first, [](W x, W y) { return static_cast<W>(x + y); });
+  else if (op == ElementOp::maximum)
+    join_as<T>(in, held, rows, cols, first, greater_of<T>);
+  else
+    join_as<T>(in, held, rows, cols, first, lesser_of<T>);
+}
+
+void negate(DType type, const std::byte* in, std::byte* out, std::size_t n) {
+  switch (type) {
+    case DType::int32:
+      for (std::size_t i = 0; i < n; ++i) store<std::uint32_t>(out, i, 0 - load<std::uint32_t>(in, i));
+      return;
+    case DType::int64:
+      for (std::size_t i = 0; i < n; ++i) store<std::uint64_t>(out, i, 0 - load<std::uint64_t>(in, i));
+      return;
+    default:
+      for (std::size_t i = 0; i < n; ++i) store<float>(out, i, load<float>(in, i) * -1.0f);
   }
 }
 
 }  // namespace
 
 void matmul_accumulate(DType operand, const std::byte* a, const std::byte* b, std::byte* acc, std::uint32_t rows,
-                       std::uint32_t depth, std::uint32_t cols) {
+                       std::uint32_t depth, std::uint32_t cols, bool transposed) {
   switch (accumulator_of(operand)) {
     case DType::int32:
-      return accumulate<std::uint32_t>(operand, a, b, acc, rows, depth, cols);
+      return accumulate<std::uint32_t>(operand, a, b, acc, rows, depth, cols, transposed);
     case DType::int64:
-      return accumulate<std::uint64_t>(operand, a, b, acc, rows, depth, cols);
+      return accumulate<std::uint64_t>(operand, a, b, acc, rows, depth, cols, transposed);
     default:
-      return accumulate<float>(operand, a, b, acc, rows, depth, cols);
+      return accumulate<float>(operand, a, b, acc, rows, depth, cols, transposed);
   }
 }
 
@@ -347,6 +422,45 @@ void element_wise(ElementOp op, DType type, const std::byte* a, const std::byte*
       return element_wise_as<std::int64_t>(op, a, b, out, n);
     default:
       return element_wise_as<float>(op, a, b, out, n);
+  }
+}
+
+void element_wise(UnaryOp op, DType type, const std::byte* in, std::byte* out, std::size_t n) {
+  if (op == UnaryOp::negate) return negate(type, in, out, n);
+  if (type != DType::fp32) return;
+  const auto each_of = [&](auto f) {
+    for (std::size_t i = 0; i < n; ++i) store<float>(out, i, f(load<float>(in, i)));
+  };
+  switch (op) {
+    case UnaryOp::exponential:
+      return each_of(exp_fp32);
+    case UnaryOp::square_root:
+      return each_of([](float x) { return std::sqrt(x); });
+    case UnaryOp::tanh:
+      return each_of(tanh_fp32);
+    case UnaryOp::erf:
+      return each_of(erf_fp32);
+    case UnaryOp::negate:
+      return;
+  }
+}
+
+void spread(Spread how, DType type, const std::byte* in, std::uint32_t in_cols, std::byte* out, std::uint32_t rows,
+            std::uint32_t cols) {
+  if (bytes_of(type) == 8) return spread_as<std::uint64_t>(how, in, in_cols, out, rows, cols);
+  spread_as<std::uint32_t>(how, in, in_cols, out, rows, cols);
+}
+
+void join_rows(ElementOp op, DType type, const std::byte* in, std::byte* held, std::uint32_t rows, std::uint32_t cols,
+               bool first) {
+  if (rows == 0 || cols == 0) return;
+  switch (type) {
+    case DType::int32:
+      return join_rows_as<std::int32_t>(op, in, held, rows, cols, first);
+    case DType::int64:
+      return join_rows_as<std::int64_t>(op, in, held, rows, cols, first);
+    default:
+      return join_rows_as<float>(op, in, held, rows, cols, first);
   }
 }
 

@@ -227,6 +227,20 @@ inline const std::vector<Broken>& broken_programs() {
       {Code::RDU3047,
        edited({}, [](Builder& b) { b.p.placement->work[0].items[1] = b.p.placement->work[0].items[0]; })},
       {Code::RDU3048, edited({}, [](Builder& b) { b.p.schedule->slots[1].order = 0; })},
+      // Rows and columns of a and b are taken for those of one result.
+      {Code::RDU3044,
+       edited({},
+              [](Builder& b) {
+                SpatialProgram& p = b.p;
+                p.operators.reset();
+                p.trees.clear();
+                Generic by_row = Builder::sum(2);
+                by_row.iterators = {IteratorKind::parallel, IteratorKind::parallel};
+                by_row.maps.assign(3, {{1, 0, 0}, {0, 1, 0}});
+                by_row.bodies = always(Expr{{ExprOp::operand, 0, 0}, {ExprOp::operand, 1, 0}, {ExprOp::add, 0, 0}});
+                stage(p, "down.matmul").kind = by_row;
+                p.memory->accumulators.clear();
+              })},
   };
   return list;
 }

@@ -91,7 +91,7 @@ SpatialProgram small_program(Handshake crossing, std::uint64_t depth) {
   matmul.operand = DType::int8;
   matmul.accumulator = matmul.result = DType::int32;
   Generic add;
-  add.iterators = {IteratorKind::parallel, IteratorKind::parallel};
+  add.iterators = {IteratorKind::parallel};
   add.bodies = always(Expr{{ExprOp::operand, 0, 0}, {ExprOp::operand, 1, 0}, {ExprOp::add, 0, 0}});
   add.accumulator = add.result = DType::int32;
   const auto load = [](std::uint32_t t) { return Load{TensorId{t}, one_page(), {}}; };

@@ -127,6 +127,13 @@ StageId StreamProgram::store(const std::string& name, TensorId tensor, GroupId g
              StageRole::movement, {input(in, always(1u), always(1u))}, firings);
 }
 
+StageId StreamProgram::stage(const std::string& name, StageKind kind, GroupId group, std::vector<Port> ports,
+                             std::uint64_t firings) {
+  const bool computes = std::holds_alternative<MatmulTiles>(kind) || std::holds_alternative<Generic>(kind);
+  return add(name, std::move(kind), group, computes ? StageRole::compute : StageRole::movement, std::move(ports),
+             firings);
+}
+
 StageId StreamProgram::generic(const std::string& name, GroupId group, std::vector<Port> ports, Generic body,
                                std::uint64_t firings) {
   body.accumulator = body.result = DType::int32;

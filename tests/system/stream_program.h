@@ -41,7 +41,8 @@ class StreamProgram {
   // the last.
   StageId fold(const std::string& name, GroupId group, BufferId items, std::vector<BufferId> constants, BufferId out,
                std::uint64_t firings, ExprOp op = ExprOp::add);
-  // Any rates and bodies.
+  // Any kind, rates and bodies, on an engine of its own.
+  StageId stage(const std::string& name, StageKind kind, GroupId group, std::vector<Port> ports, std::uint64_t firings);
   StageId generic(const std::string& name, GroupId group, std::vector<Port> ports, Generic body, std::uint64_t firings);
   static Port input(BufferId b, Cyclic<std::uint32_t> need, Cyclic<std::uint32_t> pop);
   static Port output(BufferId b, Cyclic<std::uint32_t> push);

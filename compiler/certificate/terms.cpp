@@ -1,0 +1,240 @@
+#include "compiler/certificate/terms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace rdusim::certificate {
+
+namespace {
+
+bool commutes(ExprOp op) {
+  return op == ExprOp::add || op == ExprOp::multiply || op == ExprOp::maximum || op == ExprOp::minimum;
+}
+
+// Whether every value of `from` is one of `to`.
+bool holds_all(DType from, DType to) {
+  if (from == to) return true;
+  if (is_integer(from) != is_integer(to)) return false;
+  return to == accumulator_of(from) || (is_integer(from) && bytes_of(from) < bytes_of(to)) ||
+         (!is_integer(from) && to == DType::fp32);
+}
+
+const char* word(ExprOp op) {
+  switch (op) {
+    case ExprOp::add:
+      return "+";
+    case ExprOp::subtract:
+      return "-";
+    case ExprOp::multiply:
+      return "*";
+    case ExprOp::divide:
+      return "/";
+    case ExprOp::maximum:
+      return "max";
+    case ExprOp::minimum:
+      return "min";
+    case ExprOp::negate:
+      return "-";
+    case ExprOp::exponential:
+      return "exp";
+    case ExprOp::square_root:
+      return "sqrt";
+    case ExprOp::tanh:
+      return "tanh";
+    case ExprOp::erf:
+      return "erf";
+    default:
+      return "?";
+  }
+}
+
+}  // namespace
+
+Terms::Terms(const SpatialProgram& p) {
+  nodes_.push_back({});
+  if (!p.operators) return;
+  for (const Operator& op : p.operators->operators) {
+    if (op.out.value >= p.operators->operands.size() || op.in.empty()) continue;
+    const TermId formula = of_operator(p, op);
+    if (formula == no_term) continue;
+    formula_of_.emplace(op.out.value, formula);
+    // A formula that is an operand alone (a cast that loses nothing) does not turn that operand into another.
+    if (nodes_[formula].kind != Kind::operand) results_.emplace(formula, op.out);
+  }
+}
+
+TermId Terms::intern(const Node& n) {
+  const auto [at, fresh] = ids_.try_emplace(n, static_cast<TermId>(nodes_.size()));
+  if (fresh) nodes_.push_back(n);
+  return at->second;
+}
+
+TermId Terms::operand(OperandId o) {
+  return intern({Kind::operand, {}, {}, o.value, no_term, no_term});
+}
+TermId Terms::product(DType in, TermId a, TermId b, bool transposed) {
+  if (a == no_term || b == no_term) return no_term;
+  return intern({Kind::product, {}, in, transposed ? 1u : 0u, a, b});
+}
+TermId Terms::constant(DType in, double number) {
+  if (in == DType::fp32) number = static_cast<double>(static_cast<float>(number));
+  return intern({Kind::constant, {}, in, std::bit_cast<std::uint64_t>(number), no_term, no_term});
+}
+TermId Terms::apply(ExprOp op, DType in, TermId left, TermId right) {
+  if (left == no_term || (arity(op) == 2 && right == no_term)) return no_term;
+  if (commutes(op) && right < left) std::swap(left, right);
+  return intern({Kind::apply, op, in, 0, left, right});
+}
+TermId Terms::join(ExprOp op, DType in, TermId of) {
+  return of == no_term ? no_term : intern({Kind::join, op, in, 0, of, no_term});
+}
+TermId Terms::converted(DType from, DType to, TermId of) {
+  if (of == no_term) return no_term;
+  if (!holds_all(from, to)) of = intern({Kind::converted, {}, to, 0, of, no_term});
+  const auto result = results_.find(of);
+  return result == results_.end() ? of : operand(result->second);
+}
+
+bool Terms::is(TermId term, OperandId o) const {
+  if (term == no_term) return false;
+  const Node& n = nodes_[term];
+  if (n.kind == Kind::operand && n.number == o.value) return true;
+  const auto due = formula_of_.find(o.value);
+  return due != formula_of_.end() && due->second == term;
+}
+
+// operator_graph.h, OperatorKind, line by line.
+TermId Terms::of_operator(const SpatialProgram& p, const Operator& op) {
+  const OperatorGraph& g = *p.operators;
+  const auto in_range = [&](OperandId o) { return o.value < g.operands.size(); };
+  if (!std::all_of(op.in.begin(), op.in.end(), in_range)) return no_term;
+  const Operand& x_operand = g.operand(op.in[0]);
+  const DType acc = accumulator_of(x_operand.dtype), out = g.operand(op.out).dtype;
+  const auto in = [&](std::size_t i) { return i < op.in.size() ? operand(op.in[i]) : no_term; };
+  const auto number = [&](double v) { return constant(acc, v); };
+  const auto two = [&](ExprOp e, TermId a, TermId b) { return apply(e, acc, a, b); };
+  const auto one = [&](ExprOp e, TermId a) { return apply(e, acc, a); };
+  const auto sum = [&](TermId t) { return join(ExprOp::add, acc, t); };
+  const auto given = [&](TermId t) { return converted(acc, out, t); };
+  const double n = x_operand.shape.empty() ? 1 : static_cast<double>(x_operand.shape.back());
+  const TermId x = in(0);
+  const TermId share = number(static_cast<double>(1.0f / static_cast<float>(n)));
+  const auto root_of_mean = [&](TermId squares) {  // 1 / sqrt((sum squares) (1/n) + epsilon)
+    const TermId mean = two(ExprOp::multiply, sum(squares), share);
+    return two(ExprOp::divide, number(1),
+               one(ExprOp::square_root, two(ExprOp::add, mean, number(op.attributes.epsilon))));
+  };
+  switch (op.kind) {
+    case OperatorKind::matmul:
+      return given(product(acc, x, in(1), op.attributes.transposed));
+    case OperatorKind::add:
+      return given(two(ExprOp::add, x, in(1)));
+    case OperatorKind::subtract:
+      return given(two(ExprOp::subtract, x, in(1)));
+    case OperatorKind::multiply:
+      return given(two(ExprOp::multiply, x, in(1)));
+    case OperatorKind::divide:
+      return given(two(ExprOp::divide, x, in(1)));
+    case OperatorKind::maximum:
+      return given(two(ExprOp::maximum, x, in(1)));
+    case OperatorKind::minimum:
+      return given(two(ExprOp::minimum, x, in(1)));
+    case OperatorKind::negate:
+      return given(one(ExprOp::negate, x));
+    case OperatorKind::absolute:
+      return given(two(ExprOp::maximum, x, one(ExprOp::negate, x)));
+    case OperatorKind::relu:
+      return given(two(ExprOp::maximum, x, number(0)));
+    case OperatorKind::exponential:
+      return given(one(ExprOp::exponential, x));
+    case OperatorKind::square_root:
+      return given(one(ExprOp::square_root, x));
+    case OperatorKind::reciprocal:
+      return given(two(ExprOp::divide, number(1), x));
+    case OperatorKind::tanh:
+      return given(one(ExprOp::tanh, x));
+    case OperatorKind::erf:
+      return given(one(ExprOp::erf, x));
+    case OperatorKind::sigmoid:
+    case OperatorKind::silu: {
+      const TermId below = two(ExprOp::add, number(1), one(ExprOp::exponential, one(ExprOp::negate, x)));
+      return given(two(ExprOp::divide, op.kind == OperatorKind::silu ? x : number(1), below));
+    }
+    case OperatorKind::gelu: {
+      const TermId inner = one(ExprOp::erf, two(ExprOp::multiply, x, number(std::sqrt(0.5))));
+      return given(two(ExprOp::multiply, two(ExprOp::multiply, number(0.5), x), two(ExprOp::add, number(1), inner)));
+    }
+    case OperatorKind::gelu_tanh: {
+      const TermId cube = two(ExprOp::multiply, two(ExprOp::multiply, x, x), x);
+      const TermId poly = two(ExprOp::add, x, two(ExprOp::multiply, number(0.044715), cube));
+      const double scale = std::sqrt(2.0 / 3.14159265358979323846);
+      const TermId inner = one(ExprOp::tanh, two(ExprOp::multiply, number(scale), poly));
+      return given(two(ExprOp::multiply, two(ExprOp::multiply, number(0.5), x), two(ExprOp::add, number(1), inner)));
+    }
+    case OperatorKind::cast:
+      return given(x);
+    case OperatorKind::softmax: {
+      const TermId e = one(ExprOp::exponential, two(ExprOp::subtract, x, join(ExprOp::maximum, acc, x)));
+      return given(two(ExprOp::divide, e, sum(e)));
+    }
+    case OperatorKind::rms_norm: {
+      const TermId r = root_of_mean(two(ExprOp::multiply, x, x));
+      return given(two(ExprOp::multiply, two(ExprOp::multiply, x, r), in(1)));
+    }
+    case OperatorKind::layer_norm: {
+      const TermId d = two(ExprOp::subtract, x, two(ExprOp::multiply, sum(x), share));
+      const TermId r = root_of_mean(two(ExprOp::multiply, d, d));
+      return given(two(ExprOp::add, two(ExprOp::multiply, two(ExprOp::multiply, d, r), in(1)), in(2)));
+    }
+    case OperatorKind::reduce_sum:
+      return given(sum(x));
+    case OperatorKind::reduce_mean:
+      return given(two(ExprOp::multiply, sum(x), share));
+    case OperatorKind::reduce_max:
+      return given(join(ExprOp::maximum, acc, x));
+    case OperatorKind::reduce_min:
+      return given(join(ExprOp::minimum, acc, x));
+    default:
+      return no_term;
+  }
+}
+
+std::string Terms::formula(OperandId o) const {
+  const auto due = formula_of_.find(o.value);
+  return due == formula_of_.end() ? std::string() : text(due->second);
+}
+
+std::string Terms::text(TermId term) const {
+  constexpr std::size_t most = 120;
+  const auto spelled = [&](const auto& self, TermId t, std::size_t depth) -> std::string {
+    if (depth > 12) return "...";
+    const Node& n = nodes_[t];
+    switch (n.kind) {
+      case Kind::unknown:
+        return "something unknown";
+      case Kind::operand:
+        return fmt::format("operand {}", n.number);
+      case Kind::product:
+        return fmt::format("({} x {}{})", self(self, n.left, depth + 1), self(self, n.right, depth + 1),
+                           n.number == 0 ? "" : "^T");
+      case Kind::constant:
+        return fmt::format("{}", std::bit_cast<double>(n.number));
+      case Kind::join:
+        return fmt::format("row {}({})", n.op == ExprOp::add ? "sum" : word(n.op), self(self, n.left, depth + 1));
+      case Kind::converted:
+        return fmt::format("{}({})", name_of(n.type), self(self, n.left, depth + 1));
+      case Kind::apply:
+        if (arity(n.op) == 1) return fmt::format("{}({})", word(n.op), self(self, n.left, depth + 1));
+        return fmt::format("({} {} {})", self(self, n.left, depth + 1), word(n.op), self(self, n.right, depth + 1));
+    }
+    return "";
+  };
+  std::string all = spelled(spelled, term, 0);
+  if (all.size() > most) all = all.substr(0, most) + " ...";
+  return all;
+}
+
+}  // namespace rdusim::certificate

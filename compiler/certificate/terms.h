@@ -1,0 +1,62 @@
+// What a whole value is: the formula over operands that its element is worked out by, step by step.
+//
+// The same formula has one number, however stages were cut to compute it; so a store's pages are proved to be an
+// operator's result by comparing two numbers. A step is an operation in a type (what it is rounded to), a row joined,
+// or a conversion that rounds. Where an extent is 1 and another's is not, the element serves all: formulas do not say
+// so, since shapes do. Operations that commute are the same both ways round (a sum of two floats does not depend on
+// their order).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "compiler/ir/program.h"
+
+namespace rdusim::certificate {
+
+using TermId = std::uint32_t;
+inline constexpr TermId no_term = 0;  // of what no formula is known; anything made of it is unknown too
+
+class Terms {
+ public:
+  // Learns the formula of every operator of the program, where it has them (operator_graph.h states them).
+  explicit Terms(const SpatialProgram& program);
+
+  TermId operand(OperandId o);                                    // as it lies in memory
+  TermId product(DType in, TermId a, TermId b, bool transposed);  // of two matrices, summed in rising contraction
+  TermId constant(DType in, double number);
+  TermId apply(ExprOp op, DType in, TermId left, TermId right = no_term);
+  TermId join(ExprOp op, DType in, TermId of);  // of all elements of a row, in rising column
+  // What `of`, computed in `from`, is in `to`: itself where nothing can be lost; an operand where an operator asks for
+  // just this.
+  TermId converted(DType from, DType to, TermId of);
+
+  // Whether `term` is what tensors of operand `o` hold.
+  bool is(TermId term, OperandId o) const;
+  // What tensors of operand `o` must hold, as text; empty where no operator says.
+  std::string formula(OperandId o) const;
+  std::string text(TermId term) const;
+
+ private:
+  enum class Kind : std::uint8_t { unknown, operand, product, constant, apply, join, converted };
+  struct Node {
+    Kind kind = Kind::unknown;
+    ExprOp op = ExprOp::operand;
+    DType type = DType::fp32;
+    std::uint64_t number = 0;  // operand, the constant's bits, or whether the right matrix of a product is transposed
+    TermId left = no_term, right = no_term;
+    friend auto operator<=>(const Node&, const Node&) = default;
+  };
+  TermId intern(const Node& n);
+  TermId of_operator(const SpatialProgram& p, const Operator& op);
+
+  std::vector<Node> nodes_;
+  std::map<Node, TermId> ids_;
+  std::map<TermId, OperandId> results_;         // formula -> the operand that it gives
+  std::map<std::uint32_t, TermId> formula_of_;  // operand -> formula
+};
+
+}  // namespace rdusim::certificate

@@ -1,0 +1,80 @@
+// Formulas of whole values: equal just where the same is worked out in the same steps.
+#include "compiler/certificate/terms.h"
+
+#include <doctest/doctest.h>
+
+using namespace rdusim;
+using namespace rdusim::certificate;
+
+namespace {
+
+// y = kind(x, ...) with `inputs` operands of `dtype`, 8 columns.
+SpatialProgram graph_of(OperatorKind kind, std::size_t inputs, DType dtype, DType out) {
+  SpatialProgram p;
+  OperatorGraph g;
+  for (std::size_t i = 0; i <= inputs; ++i) {
+    Operand o;
+    o.id = OperandId{i};
+    o.shape = {4, 8};
+    o.dtype = i == inputs ? out : dtype;
+    g.operands.push_back(o);
+  }
+  Operator op;
+  op.kind = kind;
+  for (std::size_t i = 0; i < inputs; ++i) op.in.push_back(OperandId{i});
+  op.out = OperandId{inputs};
+  g.operators.push_back(op);
+  p.operators = g;
+  return p;
+}
+
+constexpr DType f = DType::fp32;
+
+TEST_CASE("a softmax is known by its formula, whatever the order of a sum's two ends") {
+  Terms t(graph_of(OperatorKind::softmax, 1, f, f));
+  const TermId x = t.operand(OperandId{0u});
+  const TermId e = t.apply(ExprOp::exponential, f, t.apply(ExprOp::subtract, f, x, t.join(ExprOp::maximum, f, x)));
+  const TermId y = t.converted(f, f, t.apply(ExprOp::divide, f, e, t.join(ExprOp::add, f, e)));
+  CHECK(t.is(y, OperandId{1u}));
+  CHECK(y == t.operand(OperandId{1u}));
+  CHECK_FALSE(t.is(e, OperandId{1u}));
+  CHECK_FALSE(t.is(t.apply(ExprOp::divide, f, t.join(ExprOp::add, f, e), e), OperandId{1u}));
+  CHECK_FALSE(t.is(x, OperandId{1u}));
+}
+
+TEST_CASE("a result is rounded to its type, once and at the end") {
+  Terms t(graph_of(OperatorKind::add, 2, DType::bf16, DType::bf16));
+  const TermId a = t.operand(OperandId{0u}), b = t.operand(OperandId{1u});
+  CHECK(t.converted(DType::bf16, f, a) == a);
+  const TermId sum = t.apply(ExprOp::add, f, b, a);
+  CHECK_FALSE(t.is(sum, OperandId{2u}));
+  CHECK(t.is(t.converted(f, DType::bf16, sum), OperandId{2u}));
+}
+
+TEST_CASE("what nobody knows makes nothing known") {
+  Terms t(graph_of(OperatorKind::add, 2, f, f));
+  const TermId a = t.operand(OperandId{0u});
+  CHECK(t.apply(ExprOp::add, f, a, no_term) == no_term);
+  CHECK(t.join(ExprOp::add, f, no_term) == no_term);
+  CHECK(t.converted(f, DType::bf16, no_term) == no_term);
+  CHECK_FALSE(t.is(no_term, OperandId{2u}));
+}
+
+TEST_CASE("a cast that loses nothing does not rename its operand") {
+  Terms t(graph_of(OperatorKind::cast, 1, DType::bf16, f));
+  const TermId x = t.operand(OperandId{0u});
+  CHECK(t.converted(DType::bf16, f, x) == x);
+  CHECK(t.is(x, OperandId{1u}));
+  CHECK(t.is(x, OperandId{0u}));
+}
+
+TEST_CASE("a product knows its sides and whether the right one is transposed") {
+  SpatialProgram p = graph_of(OperatorKind::matmul, 2, f, f);
+  Terms t(p);
+  const TermId a = t.operand(OperandId{0u}), b = t.operand(OperandId{1u});
+  CHECK(t.converted(f, f, t.product(f, a, b, false)) == t.operand(OperandId{2u}));
+  CHECK_FALSE(t.is(t.product(f, a, b, true), OperandId{2u}));
+  CHECK_FALSE(t.is(t.product(f, b, a, false), OperandId{2u}));
+}
+
+}  // namespace
