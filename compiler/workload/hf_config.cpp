@@ -14,7 +14,10 @@ namespace rdusim {
 namespace {
 
 constexpr std::uint64_t config_limit = std::uint64_t{1} << 20;  // bytes; the longest published ones have some 10 KB
-constexpr double no_limit = 1e30;
+// Bounds of numbers: far beyond what models have, and near enough that nothing made of them overflows.
+constexpr double least = 1e-6;
+constexpr double least_epsilon = 1e-30;
+constexpr double no_limit = 1e12;
 
 struct Architecture {
   std::string_view name;
@@ -133,7 +136,7 @@ class ConfigReader {
     config_.intermediate = values_.required_integer("intermediate_size", 1, DecoderLimits::intermediate);
     config_.vocabulary = values_.required_integer("vocab_size", 1, DecoderLimits::vocabulary);
     config_.positions = values_.required_integer("max_position_embeddings", 1, DecoderLimits::positions);
-    config_.epsilon = values_.required_number("rms_norm_eps", 0, 1);
+    config_.epsilon = values_.required_number("rms_norm_eps", least_epsilon, 1);
     const std::int64_t layers = values_.required_integer("num_hidden_layers", 1, DecoderLimits::layers);
     config_.layers.resize(static_cast<std::size_t>(layers));
     for (const std::string_view key : {"torch_dtype", "dtype"}) {
@@ -177,7 +180,7 @@ class ConfigReader {
     }
     config_.attention_scale = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(config_.head_width, 1)));
     if (is(DecoderFamily::gemma2) || is(DecoderFamily::gemma3)) {
-      if (const auto scalar = values_.number("query_pre_attn_scalar", 0, 1e6)) {
+      if (const auto scalar = values_.number("query_pre_attn_scalar", least, 1e6)) {
         config_.attention_scale = 1 / std::sqrt(*scalar);
       } else {
         config_.attention_scale = 1 / std::sqrt(256.0);  // the library's
@@ -200,12 +203,12 @@ class ConfigReader {
 
   void read_rotary() {
     const bool mixtral = is(DecoderFamily::mixtral);
-    config_.rotary_theta = values_.number("rope_theta", 0, no_limit).value_or(mixtral ? 1e6 : 10000);
+    config_.rotary_theta = values_.number("rope_theta", least, no_limit).value_or(mixtral ? 1e6 : 10000);
     if (is(DecoderFamily::gemma3))
-      config_.rotary_local_theta = values_.number("rope_local_base_freq", 0, no_limit).value_or(10000);
+      config_.rotary_local_theta = values_.number("rope_local_base_freq", least, no_limit).value_or(10000);
     read_scaling("rope_scaling");
     read_scaling("rope_parameters");  // newer files: the same, with the base in it
-    const double share = values_.number("partial_rotary_factor", 0, 1).value_or(1);
+    const double share = values_.number("partial_rotary_factor", least, 1).value_or(1);
     const std::int64_t width = config_.latent ? config_.latent->rotary_width : config_.head_width;
     config_.rotary_columns = static_cast<std::int64_t>(static_cast<double>(width) * share);
     if (width > 0 && (config_.rotary_columns % 2 != 0 || config_.rotary_columns == 0)) {
@@ -225,7 +228,7 @@ class ConfigReader {
       return;
     }
     HfValues inner(*node, config_.where, std::string(key), out_);
-    if (const auto theta = inner.number("rope_theta", 0, no_limit)) config_.rotary_theta = *theta;
+    if (const auto theta = inner.number("rope_theta", least, no_limit)) config_.rotary_theta = *theta;
     auto kind = inner.text("rope_type");
     const auto older = inner.text("type");
     if (!kind) kind = older;
@@ -238,12 +241,12 @@ class ConfigReader {
       s.kind = RotaryScalingKind::none;
     } else if (*kind == "linear") {
       s.kind = RotaryScalingKind::linear;
-      s.factor = inner.required_number("factor", 0, no_limit);
+      s.factor = inner.required_number("factor", least, no_limit);
     } else if (*kind == "llama3") {
       s.kind = RotaryScalingKind::llama3;
-      s.factor = inner.required_number("factor", 0, no_limit);
-      s.low_frequency_factor = inner.required_number("low_freq_factor", 0, no_limit);
-      s.high_frequency_factor = inner.required_number("high_freq_factor", 0, no_limit);
+      s.factor = inner.required_number("factor", least, no_limit);
+      s.low_frequency_factor = inner.required_number("low_freq_factor", least, no_limit);
+      s.high_frequency_factor = inner.required_number("high_freq_factor", least, no_limit);
       s.original_positions = inner.required_integer("original_max_position_embeddings", 1, DecoderLimits::positions);
       if (!out_.has_errors() && s.high_frequency_factor <= s.low_frequency_factor) {
         inner.error(Code::RDU1043, "high_freq_factor",
@@ -326,7 +329,7 @@ class ConfigReader {
     }
     for (const std::string_view key : {"n_group", "topk_group"}) values_.integer(key, 1, DecoderLimits::experts);
     for (const std::string_view key : {"topk_method", "scoring_func"}) values_.text(key);
-    values_.number("routed_scaling_factor", 0, no_limit);
+    values_.number("routed_scaling_factor", least, no_limit);
     values_.boolean("norm_topk_prob");
   }
 
@@ -398,8 +401,8 @@ class ConfigReader {
     config_.norm_after = !is(DecoderFamily::gemma);
     config_.query_key_norm = is(DecoderFamily::gemma3);
     if (is(DecoderFamily::gemma)) return;
-    config_.attention_cap = values_.number("attn_logit_softcapping", 0, 1e6);
-    config_.logit_cap = values_.number("final_logit_softcapping", 0, 1e6);
+    config_.attention_cap = values_.number("attn_logit_softcapping", least, 1e6);
+    config_.logit_cap = values_.number("final_logit_softcapping", least, 1e6);
     values_.must_be("use_bidirectional_attention", false);
   }
 
