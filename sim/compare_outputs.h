@@ -34,9 +34,11 @@ struct Comparison {
 // `images` as the run left them. Without operators, and with `level` none, only replicas are compared. `whole` holds
 // the given operands and is used up.
 //
-// The bound of an element: gamma(k + leaves) * sum |a b| + half a unit in the last place of the result, with gamma(n) =
-// n u / (1 - n u), u = 2^-24 the unit roundoff of fp32 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
-// ed., section 3.1). Values that overflow the result's type are compared to the bit only.
+// The bound of an element: what fp32 arithmetic may add on the way (evaluate_wide; for a matmul gamma(k + leaves) * sum
+// |a b|, with gamma(n) = n u / (1 - n u), u = 2^-24 the unit roundoff of fp32: Higham, Accuracy and Stability of
+// Numerical Algorithms, 2nd ed., section 3.1), and half a unit in the last place of the result. Values that overflow the
+// result's type, or fp32 on the way, are compared to the bit only. Moves are compared to the bit whatever is asked. A NaN
+// equals a NaN.
 Result<Comparison> compare_outputs(const SpatialProgram& program, const TensorImages& images, OperandBytes whole,
                                    CheckLevel level);
 

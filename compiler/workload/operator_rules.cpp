@@ -10,7 +10,7 @@ namespace rdusim {
 namespace {
 
 // a b c ...; nothing where 64 bits do not count it.
-std::optional<std::int64_t> product(std::initializer_list<std::int64_t> factors) {
+std::optional<std::int64_t> counted_product(std::initializer_list<std::int64_t> factors) {
   std::optional<std::int64_t> out = 1;
   for (const std::int64_t f : factors) {
     if (out) out = checked_multiply(*out, f);
@@ -73,7 +73,7 @@ std::optional<Shape> matmul_shape(const OperatorCase& c) {
   out.push_back(m);
   out.push_back(n);
   const auto stack = element_count(leading(a));
-  if (!product({stack.value_or(1), m, k, n})) {
+  if (!counted_product({stack.value_or(1), m, k, n})) {
     c.error(Code::RDU1008, "operator '{}' has {} x {} x {} multiply-accumulates, which 64 bits do not count", c.op.name,
             m, k, n);
     return std::nullopt;

@@ -1,0 +1,246 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <type_traits>
+#include <utility>
+
+#include "compiler/support/units.h"
+#include "sim/reference/bounded.h"
+#include "sim/reference/elements.h"
+#include "sim/reference/reference.h"
+
+namespace rdusim {
+namespace {
+
+using namespace reference;
+
+// ---- one leaf: rows of a against all columns of b, in rising k
+//
+// Columns and contraction are blocked so that the rows of b in use stay in cache; the order of additions to an element
+// is rising k all the same.
+
+constexpr std::int64_t column_block = 512;
+constexpr std::int64_t k_block = 64;
+
+// Columns [j, j + width) of rows [row, row + depth) of b(k x n), as rows of `width`.
+template <class Acc>
+void read_panel(const MatmulProblem& p, std::int64_t group, std::int64_t row, std::int64_t depth, std::int64_t j,
+                std::int64_t width, Acc* panel) {
+  const std::int64_t first = group * p.k * p.n;
+  if (!p.transposed) {
+    for (std::int64_t d = 0; d < depth; ++d)
+      read_elements(p.operand, p.b, static_cast<std::size_t>(first + (row + d) * p.n + j),
+                    static_cast<std::size_t>(width), panel + d * width);
+    return;
+  }
+  Acc column[k_block];
+  for (std::int64_t x = 0; x < width; ++x) {
+    read_elements(p.operand, p.b, static_cast<std::size_t>(first + (j + x) * p.k + row),
+                  static_cast<std::size_t>(depth), column);
+    for (std::int64_t d = 0; d < depth; ++d) panel[d * width + x] = column[d];
+  }
+}
+
+// sum of products over [k_begin, k_end), from +0, of the whole output. `of` maps an element (the identity, or the
+// magnitude).
+template <class Acc, class Map>
+std::vector<Acc> sum_products(const MatmulProblem& p, std::int64_t k_begin, std::int64_t k_end, Map of) {
+  const std::int64_t m = p.m / p.groups, n = p.n, k = p.k;
+  std::vector<Acc> sum(static_cast<std::size_t>(p.m * n), Acc{});
+  std::vector<Acc> panel(static_cast<std::size_t>(k_block * std::min(n, column_block)));
+  std::vector<Acc> a(static_cast<std::size_t>(m * k_block));
+  for (std::int64_t group = 0; group < p.groups; ++group) {
+    const std::int64_t row = group * m;
+    for (std::int64_t kk = k_begin; kk < k_end; kk += k_block) {
+      const std::int64_t depth = std::min(k_block, k_end - kk);
+      for (std::int64_t i = 0; i < m; ++i)
+        read_elements(p.operand, p.a, static_cast<std::size_t>((row + i) * k + kk), static_cast<std::size_t>(depth),
+                      &a[static_cast<std::size_t>(i * k_block)]);
+      std::transform(a.begin(), a.end(), a.begin(), of);
+      for (std::int64_t j = 0; j < n; j += column_block) {
+        const std::int64_t width = std::min(column_block, n - j);
+        read_panel(p, group, kk, depth, j, width, panel.data());
+        std::transform(panel.begin(), panel.begin() + depth * width, panel.begin(), of);
+        for (std::int64_t i = 0; i < m; ++i)
+          for (std::int64_t d = 0; d < depth; ++d)
+            add_scaled(&sum[static_cast<std::size_t>((row + i) * n + j)], &panel[static_cast<std::size_t>(d * width)],
+                       a[static_cast<std::size_t>(i * k_block + d)], width);
+      }
+    }
+  }
+  return sum;
+}
+
+// ---- trees
+
+Diagnostics check_problem(const MatmulProblem& p) {
+  Diagnostics out;
+  const auto bytes = [&](std::int64_t rows, std::int64_t cols) -> std::optional<std::int64_t> {
+    const auto elements = checked_multiply(rows, cols);
+    return elements ? checked_multiply(*elements, bytes_of(p.operand)) : std::nullopt;
+  };
+  const auto expect = [&](const char* name, std::int64_t rows, std::int64_t cols, std::size_t actual) {
+    const auto wanted = rows >= 1 && cols >= 1 ? bytes(rows, cols) : std::nullopt;
+    if (!wanted || static_cast<std::uint64_t>(*wanted) != actual)
+      out.error(Code::RDU3003, "reference", "operand {} of {} x {} {} has {} bytes", name, rows, cols,
+                name_of(p.operand), actual);
+  };
+  if (p.groups < 1 || p.m % p.groups != 0)
+    out.error(Code::RDU3003, "reference", "{} matrices share {} rows", p.groups, p.m);
+  expect("a", p.m, p.k, p.a.size());
+  expect("b", checked_multiply(p.k, p.groups).value_or(0), p.n, p.b.size());
+  return out;
+}
+
+// The pages tile the output: each inside it, no two rows' stretches overlapping, together as many elements.
+void check_pages(const MatmulProblem& p, const std::vector<OutputPage>& pages, Diagnostics& out) {
+  std::uint64_t covered = 0;
+  std::vector<bool> seen(static_cast<std::size_t>(p.m * p.n), false);
+  for (const OutputPage& page : pages) {
+    const auto m = static_cast<std::uint64_t>(p.m), n = static_cast<std::uint64_t>(p.n);
+    if (page.rows > m || page.row > m - page.rows || page.cols > n || page.col > n - page.cols) {
+      out.error(Code::RDU3003, "reference", "page at ({}, {}) of {} x {} leaves the output of {} x {}", page.row,
+                page.col, page.rows, page.cols, p.m, p.n);
+      return;
+    }
+    for (std::uint64_t r = 0; r < page.rows; ++r)
+      for (std::uint64_t c = 0; c < page.cols; ++c) {
+        const std::size_t at = static_cast<std::size_t>((page.row + r) * n + page.col + c);
+        if (seen[at]) {
+          out.error(Code::RDU3003, "reference", "two pages hold element ({}, {})", page.row + r, page.col + c);
+          return;
+        }
+        seen[at] = true;
+        ++covered;
+      }
+  }
+  if (covered != static_cast<std::uint64_t>(p.m * p.n))
+    out.error(Code::RDU3003, "reference", "pages hold {} of {} elements", covered, p.m * p.n);
+}
+
+void check_trees(std::int64_t k, const std::vector<SummationTree>& trees, Diagnostics& out) {
+  std::vector<bool> chunks(trees.size(), false);
+  for (const SummationTree& tree : trees) {
+    if (tree.chunks != trees.size() || tree.chunk >= trees.size() || chunks[tree.chunk]) {
+      out.error(Code::RDU3032, "reference", "tree for chunk {} of {} among {} trees", tree.chunk, tree.chunks,
+                trees.size());
+      return;
+    }
+    chunks[tree.chunk] = true;
+    std::vector<std::pair<std::int64_t, std::int64_t>> leaves;
+    std::vector<std::uint32_t> used(tree.nodes.size(), 0);
+    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+      const SummationNode& node = tree.nodes[i];
+      if (node.leaf) {
+        leaves.emplace_back(node.k_begin, node.k_end);
+      } else if (node.left >= i || node.right >= i) {
+        out.error(Code::RDU3032, "reference", "node {} of the tree for chunk {} has a child that is not below it", i,
+                  tree.chunk);
+        return;
+      } else {
+        ++used[node.left];
+        ++used[node.right];
+      }
+    }
+    for (std::size_t i = 0; i < used.size(); ++i)
+      if (used[i] != (i + 1 == used.size() ? 0u : 1u)) {
+        out.error(Code::RDU3032, "reference", "node {} of the tree for chunk {} is added {} times", i, tree.chunk,
+                  used[i]);
+        return;
+      }
+    std::sort(leaves.begin(), leaves.end());
+    std::int64_t at = 0;
+    for (const auto& [begin, end] : leaves) {
+      if (begin != at || end <= begin) {
+        out.error(Code::RDU3032, "reference",
+                  "the leaves of the tree for chunk {} do not tile [0, {}): [{}, {}) after {}", tree.chunk, k, begin,
+                  end, at);
+        return;
+      }
+      at = end;
+    }
+    if (at != k)
+      out.error(Code::RDU3032, "reference", "the leaves of the tree for chunk {} end at {}, not at {}", tree.chunk, at,
+                k);
+  }
+}
+
+template <class Acc>
+std::vector<std::byte> sum_by_trees(const MatmulProblem& p, const std::vector<SummationTree>& trees,
+                                    const std::vector<OutputPage>& pages) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Acc>> leaves;
+  for (const SummationTree& tree : trees)
+    for (const SummationNode& node : tree.nodes)
+      if (node.leaf && !leaves.contains({node.k_begin, node.k_end}))
+        leaves[{node.k_begin, node.k_end}] = sum_products<Acc>(p, node.k_begin, node.k_end, [](Acc x) { return x; });
+
+  std::vector<std::byte> out(static_cast<std::size_t>(p.m * p.n) * bytes_of(p.result));
+  std::vector<const std::vector<Acc>*> leaf_of;
+  std::vector<Acc> value;
+  for (const SummationTree& tree : trees) {
+    leaf_of.assign(tree.nodes.size(), nullptr);
+    value.resize(tree.nodes.size());
+    for (std::size_t i = 0; i < tree.nodes.size(); ++i)
+      if (tree.nodes[i].leaf) leaf_of[i] = &leaves.at({tree.nodes[i].k_begin, tree.nodes[i].k_end});
+    for (const OutputPage& page : pages) {
+      const ElementRange range = chunk_range(page.rows * page.cols, tree.chunk, tree.chunks);
+      for (std::uint64_t e = range.begin; e < range.end; ++e) {
+        const std::size_t at = static_cast<std::size_t>((page.row + e / page.cols) * static_cast<std::uint64_t>(p.n) +
+                                                        page.col + e % page.cols);
+        for (std::size_t i = 0; i < tree.nodes.size(); ++i)
+          value[i] =
+              leaf_of[i] ? (*leaf_of[i])[at] : static_cast<Acc>(value[tree.nodes[i].left] + value[tree.nodes[i].right]);
+        if constexpr (std::is_same_v<Acc, float>)
+          put_rounded(p.result, out, at, value.back(), p.saturate);
+        else
+          put_integer(p.result, out, at, static_cast<std::int64_t>(static_cast<std::make_signed_t<Acc>>(value.back())),
+                      p.saturate);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> evaluate_matmul(const MatmulProblem& problem, const ReductionPlan& plan) {
+  Diagnostics out = check_problem(problem);
+  if (out.has_errors()) return out;
+  std::vector<SummationTree> trees = plan.trees;
+  if (trees.empty()) {
+    SummationTree whole;
+    whole.nodes.push_back({true, ChipId(0), 0, problem.k, 0, 0});
+    trees.push_back(std::move(whole));
+  }
+  std::vector<OutputPage> pages = plan.pages;
+  if (pages.empty())
+    pages.push_back({0, 0, static_cast<std::uint64_t>(problem.m), static_cast<std::uint64_t>(problem.n)});
+  check_pages(problem, pages, out);
+  check_trees(problem.k, trees, out);
+  if (out.has_errors()) return out;
+  switch (accumulator_of(problem.operand)) {
+    case DType::int32:
+      return sum_by_trees<std::uint32_t>(problem, trees, pages);
+    case DType::int64:
+      return sum_by_trees<std::uint64_t>(problem, trees, pages);
+    default:
+      return sum_by_trees<float>(problem, trees, pages);
+  }
+}
+
+Result<WideMatrix> evaluate_matmul_wide(const MatmulProblem& problem, std::uint64_t leaves) {
+  const Diagnostics out = check_problem(problem);
+  if (out.has_errors()) return out;
+  WideMatrix wide;
+  if (is_integer(problem.operand)) {
+    const auto sum = sum_products<std::uint64_t>(problem, 0, problem.k, [](std::uint64_t x) { return x; });
+    wide.integer.assign(sum.begin(), sum.end());
+  } else {
+    wide.value = sum_products<double>(problem, 0, problem.k, [](double x) { return x; });
+    wide.error = sum_products<double>(problem, 0, problem.k, [](double x) { return std::fabs(x); });
+    for (double& e : wide.error) e = dot_product_error(static_cast<std::uint64_t>(problem.k) + leaves + 1, e);
+  }
+  return wide;
+}
+
+}  // namespace rdusim
