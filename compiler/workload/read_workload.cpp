@@ -20,6 +20,7 @@
 #include "compiler/workload/float_bits.h"
 #include "compiler/workload/graph_rules.h"
 #include "compiler/workload/npy.h"
+#include "compiler/workload/onnx_reader.h"
 #include "compiler/workload/operator_traits.h"
 #include "compiler/workload/safetensors.h"
 
@@ -854,6 +855,7 @@ Result<OperatorGraph> parse_workload(const std::string& text, const std::string&
 }
 
 Result<OperatorGraph> read_workload(const std::string& path) {
+  if (path.ends_with(".onnx")) return read_onnx(path);
   auto text = read_file(path, workload_limit);
   if (!text) return text.diagnostics();
   if (path == "-") return parse_workload(*text, "<stdin>", ".");

@@ -7,9 +7,10 @@
 
 namespace rdusim {
 
-// Reads `path` ("-": standard input; file fills are then relative to the working folder). File fills become FileFill with
-// the path relative to `path`'s folder, size, SHA-256, and where the data starts. Everything wrong is reported, in order.
-// Errors: RDU1001-RDU1026, RDU1030-RDU1037. Warning: RDU1023.
+// Reads `path` ("-": standard input; file fills are then relative to the working folder). File fills become FileFill
+// with the path relative to `path`'s folder, size, SHA-256, and where the data starts. Everything wrong is reported, in
+// order. A path that ends in .onnx is an ONNX model (onnx_reader.h). Errors: RDU1001-RDU1026, RDU1030-RDU1037. Warning:
+// RDU1023.
 Result<OperatorGraph> read_workload(const std::string& path);
 
 // Of TOML text; `where` names it in messages, `folder` is what file fills are relative to.

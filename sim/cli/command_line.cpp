@@ -139,9 +139,9 @@ Commands describe(CLI::App& app, Raw& raw) {
 
   c.compile = app.add_subcommand("compile", "compiles a workload to a program");
   c.compile
-      ->add_option(
-          "workload", raw.compile.workload,
-          "workload file (.toml), or - for standard input; a Hugging Face config.json, or a folder that has one")
+      ->add_option("workload", raw.compile.workload,
+                   "workload file (.toml), or - for standard input; an ONNX model (.onnx); a Hugging Face config.json, "
+                   "or a folder that has one")
       ->required();
   c.compile->add_option("-o,--output", raw.compile.output, "the program, or - for standard output")->required();
   c.compile->add_option("--target", raw.compile.target, "a machine by name, or its file")->capture_default_str();
@@ -285,8 +285,6 @@ Result<DecoderRequest> decoder_request(const Raw& raw) {
 
 Result<Request> compile_request(Raw& raw) {
   CompileRequest& r = raw.compile;
-  if (std::filesystem::path(r.workload).extension() == ".onnx")
-    return not_yet("an ONNX workload", "write it as a workload file (.toml)");
   const auto decoder = decoder_request(raw);
   if (!decoder) return decoder.diagnostics();
   r.decoder = *decoder;

@@ -2,7 +2,7 @@
 //
 //   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -I. tests/fuzz/workload_fuzz.cpp
 //   compiler/workload/*.cpp
-//     compiler/support/*.cpp -lfmt -lcrypto -o workload_fuzz && ./workload_fuzz CORPUS examples tests/errors/workloads
+//     compiler/support/*.cpp -lfmt -lcrypto -lonnx_proto -lprotobuf -o workload_fuzz && ./workload_fuzz CORPUS examples tests/errors/workloads
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

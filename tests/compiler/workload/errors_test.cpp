@@ -1,5 +1,5 @@
 // Every code of what users bring has an input that provokes just it: tests/errors/workloads/*.toml, whose first line
-// names the code.
+// names the code, and tests/errors/onnx/*.onnx, whose names begin with it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -31,6 +31,8 @@ std::vector<Input> inputs() {
     REQUIRE_MESSAGE(line.starts_with(start), entry.path().string());
     out.push_back({entry.path().string(), line.substr(start.size())});
   }
+  for (const auto& entry : std::filesystem::directory_iterator(RDUSIM_SOURCE_DIR "/tests/errors/onnx"))
+    out.push_back({entry.path().string(), entry.path().filename().string().substr(0, 7)});
   std::sort(out.begin(), out.end(), [](const Input& a, const Input& b) { return a.path < b.path; });
   return out;
 }
