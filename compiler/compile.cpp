@@ -8,12 +8,14 @@
 namespace rdusim {
 namespace {
 
-// Row-parallel where every contraction divides into whole tiles; else column-parallel where every row of outputs does;
+// In pairs where there are several matmuls. One: row-parallel where every contraction divides into whole tiles; else column-parallel where every row of outputs does;
 // else row-parallel, whose refusal then says what would work.
 ShardKind fitting_kind(const OperatorGraph& graph, std::uint32_t chips, std::uint32_t tile) {
+  const auto is_matmul = [](const Operator& op) { return op.kind == OperatorKind::matmul && op.in.size() == 2; };
+  if (std::count_if(graph.operators.begin(), graph.operators.end(), is_matmul) > 1) return ShardKind::tensor;
   const auto all = [&](auto&& extent) {
     return std::all_of(graph.operators.begin(), graph.operators.end(), [&](const Operator& op) {
-      return op.in.size() == 2 && extent(op) % (std::int64_t{chips} * tile) == 0;
+      return !is_matmul(op) || extent(op) % (std::int64_t{chips} * tile) == 0;
     });
   };
   if (all([&](const Operator& op) { return graph.operand(op.in[0]).shape.back(); })) return ShardKind::row;

@@ -234,10 +234,13 @@ void add_collectives(const LoadedProgram& loaded, const Listeners& l, const Cost
       row.bus_gb_per_s = *row.algorithm_gb_per_s * factor;
     }
     if (p.operators && c.op.value < p.operators->operators.size()) {
-      const auto& stored = l.provenance.stored(p.operators->operators[c.op.value].out);
+      const Operator& op = p.operators->operators[c.op.value];
+      const auto& stored = l.provenance.stored(op.out);
       if (stored.pages != 0) row.contributions = stored.contributions;
       row.complete = finished && stored.pages != 0 && stored.complete == stored.pages &&
                      l.violations.count(Code::RDU7009) == 0 && l.violations.count(Code::RDU7010) == 0;
+      // What is gathered of an operator without a contraction are values; every page's place is looked at as it is stored.
+      if (op.kind != OperatorKind::matmul) row.complete = finished && !l.violations.any();
     }
     r.collectives.push_back(std::move(row));
   }
@@ -327,6 +330,8 @@ void add_macs(const LoadedProgram& loaded, const Listeners& l, Report& r) {
   std::uint64_t done = 0;
   std::uint64_t most = 0;
   for (const Work& w : p.work) {
+    // Operators that contract nothing multiply without accumulating.
+    if (p.operators && p.operators->operators[w.op.value].kind != OperatorKind::matmul) continue;
     const std::uint64_t macs = product(w.m, w.n, w.k);
     done += macs;
     if (macs <= most) continue;

@@ -299,6 +299,8 @@ constexpr EnumName spelling(ShardKind e) {
       return "row";
     case ShardKind::column:
       return "column";
+    case ShardKind::tensor:
+      return "tensor";
   }
   return {};
 }

@@ -1,7 +1,7 @@
 // SpatialProgram: what the compiler emits and the machine executes. One program describes all the chips.
 //
-// The types here are the specification; verify.h has the rules that join them. Ids are dense and positional: element i
-// of a list has id i. Plain data: every type compares with ==, nothing here computes.
+// The types here are the specification; verify.h has the rules that join them. Ids are dense and positional: element i of
+// a list has id i. Plain data: every type compares with ==, nothing here computes.
 //
 // In reading order: blocks and pages; tensors; stages and their ports; buffers; edges; collectives; work and placement;
 // memory and schedule; certificate (certificate.h); the program.
@@ -24,17 +24,15 @@
 
 namespace rdusim {
 
-// ---- blocks and pages
-// ---------------------------------------------------------------------------------------------------
+// ---- blocks and pages ---------------------------------------------------------------------------------------------------
 //
-// A tensor of rank r is seen as a grid of native tiles: extents are divided by the tile (the leading extents of a
-// tensor of rank above 2 by 1), the last tile of an axis may be ragged. A *page* is what a hand-off moves: a rectangle
-// of tiles of one tensor, clipped to the tensor's elements, its elements row-major without gaps. A page knows how many
-// rows and columns it really has; what is clipped does not exist (no padding is stored or sent), though a PCU takes the
-// time of whole tiles.
+// A tensor of rank r is seen as a grid of native tiles: extents are divided by the tile (the leading extents of a tensor
+// of rank above 2 by 1), the last tile of an axis may be ragged. A *page* is what a hand-off moves: a rectangle of tiles
+// of one tensor, clipped to the tensor's elements, its elements row-major without gaps. A page knows how many rows and
+// columns it really has; what is clipped does not exist (no padding is stored or sent), though a PCU takes the time of
+// whole tiles.
 
-// A part of a page: chunk `index` of `of`, the run of its row-major elements that chunk_range() gives. {0, 1}: all of
-// it.
+// A part of a page: chunk `index` of `of`, the run of its row-major elements that chunk_range() gives. {0, 1}: all of it.
 struct Chunk {
   std::uint32_t index = 0;
   std::uint32_t of = 1;
@@ -73,23 +71,22 @@ Cyclic<T> always(T value) {
 
 // Which page of a tensor each firing of each instance of a Load or Store touches: a loop nest over tiles.
 //
-// Firing f of a trip is the tuple (i_0, i_1, ...) of the loops, outermost first, the last fastest (for a Store that
-// takes a page in several chunks, f counts whole pages). The page starts, along axis d, at tile
+// Firing f of a trip is the tuple (i_0, i_1, ...) of the loops, outermost first, the last fastest (for a Store that takes
+// a page in several chunks, f counts whole pages). The page starts, along axis d, at tile
 //     first[instance][d] + sum over loops l of i_l * stride[l][d]
 // and is page_tiles[d] tiles long, clipped to extent_tiles[d], which is the tensor's extent in tiles *as lowering saw
-// it*. A page whose clipped rectangle does not lie wholly in the tensor's own tile grid can never be moved: the
-// verifier counts it as never pushed.
+// it*. A page whose clipped rectangle does not lie wholly in the tensor's own tile grid can never be moved: the verifier
+// counts it as never pushed.
 struct AccessPattern {
-  std::vector<std::uint64_t> loops;                // trip counts, outermost first; their product is the firings
-  std::vector<std::vector<std::uint64_t>> stride;  // [loop][axis], tiles
-  std::vector<std::vector<std::uint64_t>> first;   // [instance][axis], tiles
-  std::vector<std::uint64_t> page_tiles;           // [axis]
-  std::vector<std::uint64_t> extent_tiles;         // [axis]
+  std::vector<std::uint64_t> loops;                 // trip counts, outermost first; their product is the firings
+  std::vector<std::vector<std::uint64_t>> stride;   // [loop][axis], tiles
+  std::vector<std::vector<std::uint64_t>> first;    // [instance][axis], tiles
+  std::vector<std::uint64_t> page_tiles;            // [axis]
+  std::vector<std::uint64_t> extent_tiles;          // [axis]
   friend bool operator==(const AccessPattern&, const AccessPattern&) = default;
 };
 
-// ---- tensors
-// --------------------------------------------------------------------------------------------------------------
+// ---- tensors --------------------------------------------------------------------------------------------------------------
 
 enum class MemorySpace : std::uint8_t { sram, hbm, ddr };
 enum class Layout : std::uint8_t { row_major };
@@ -97,33 +94,32 @@ enum class Layout : std::uint8_t { row_major };
 // The whole operand, or the slice of it that one chip holds.
 struct Tensor {
   TensorId id;
-  std::string name;   // "w", "w_c3"
-  OperandId operand;  // of the operator graph; in an assembled program without one, dense all the same
+  std::string name;                  // "w", "w_c3"
+  OperandId operand;                 // of the operator graph; in an assembled program without one, dense all the same
   TensorRole role = TensorRole::intermediate;
   std::vector<std::int64_t> shape;   // of this slice, elements
   std::vector<std::uint64_t> tiles;  // of this slice, extents in tiles (see above)
   DType dtype = DType::fp32;
   Layout layout = Layout::row_major;
   MemorySpace space = MemorySpace::hbm;
-  Fill fill;  // of the whole operand; this slice's elements are those at `offset` of it
+  Fill fill;                         // of the whole operand; this slice's elements are those at `offset` of it
   std::optional<std::pair<std::int64_t, std::int64_t>> range;  // least and greatest value, where known, of the whole
-  ChipId chip;                                                 // whose memory it lies in
+  ChipId chip;                       // whose memory it lies in
   // The slice: elements [offset, offset + shape) of a tensor of shape `whole`.
   std::vector<std::int64_t> whole;
   std::vector<std::int64_t> offset;
-  std::uint32_t replicas = 1;  // how many tensors of this program hold just this slice, this one included
+  std::uint32_t replicas = 1;        // how many tensors of this program hold just this slice, this one included
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
 
-// ---- stages
-// ---------------------------------------------------------------------------------------------------------------
+// ---- stages ---------------------------------------------------------------------------------------------------------------
 
 // Streams pages of a tensor from memory into the buffer of its output port, through an AGCU and the site's PMU.
 struct Load {
   TensorId tensor;
   AccessPattern pattern;
-  // Set number of each instance; instances of one set share one read, and fire as one, when all their buffers have
-  // room. Empty: each instance reads for itself. Members of a set have the same `first`.
+  // Set number of each instance; instances of one set share one read, and fire as one, when all their buffers have room.
+  // Empty: each instance reads for itself. Members of a set have the same `first`.
   std::vector<std::uint32_t> multicast_set;
   friend bool operator==(const Load&, const Load&) = default;
 };
@@ -138,10 +134,9 @@ struct Store {
 };
 
 // out += a b, page by page along the contraction; ports: input a (block_m x page_k tiles), input b (page_k x block_n),
-// output (block_m x block_n). A trip is rounds of k_pages firings: the first of a round clears the accumulator, the
-// last pushes it. Products are added in rising k, one by one, from zero; floats are multiplied and added separately
-// (not fused), in `accumulator`; the result is converted to `result` as it leaves. `transposed`: pages of b are block_n
-// x page_k tiles.
+// output (block_m x block_n). A trip is rounds of k_pages firings: the first of a round clears the accumulator, the last
+// pushes it. Products are added in rising k, one by one, from zero; floats are multiplied and added separately (not fused), in
+// `accumulator`; the result is converted to `result` as it leaves. `transposed`: pages of b are block_n x page_k tiles.
 struct MatmulTiles {
   OperatorId op;
   std::uint64_t block_m = 1, block_n = 1, page_k = 1;  // tiles
@@ -159,38 +154,28 @@ enum class ExprOp : std::uint8_t {
   operand,      // the page at input port `index` (its chunk of this phase); that port has need > 0 in this phase
   accumulator,  // the value of this stage's previous firing
   constant,     // `number`
-  add,
-  subtract,
-  multiply,
-  maximum,
-  minimum,  // pop right, then left
+  add, subtract, multiply, maximum, minimum,  // pop right, then left
   negate,
-  divide,  // pop right, then left; floats only, as all below
-  exponential,
-  square_root,
-  tanh,
-  erf,  // support/elementary.h
+  divide,                               // pop right, then left; floats only, as all below
+  exponential, square_root, tanh, erf,  // support/elementary.h
 };
 // How many values an operation pops.
 constexpr std::uint32_t arity(ExprOp op) {
   switch (op) {
     case ExprOp::operand:
     case ExprOp::accumulator:
-    case ExprOp::constant:
-      return 0;
+    case ExprOp::constant: return 0;
     case ExprOp::negate:
     case ExprOp::exponential:
     case ExprOp::square_root:
     case ExprOp::tanh:
-    case ExprOp::erf:
-      return 1;
+    case ExprOp::erf: return 1;
     case ExprOp::add:
     case ExprOp::subtract:
     case ExprOp::multiply:
     case ExprOp::maximum:
     case ExprOp::minimum:
-    case ExprOp::divide:
-      return 2;
+    case ExprOp::divide: return 2;
   }
   return 0;
 }
@@ -211,22 +196,18 @@ using AffineMap = std::vector<std::vector<std::int64_t>>;
 
 // An element-wise or reducing body over pages. Firing f computes body at_phase(bodies, f) and writes it to every output
 // port that pushes in that phase. The machine of this version takes four forms, and the verifier refuses others:
-//   {parallel}             all maps are identities, {{1, 0}}: element e of the result comes from element e of each
-//   operand.
+//   {parallel}             all maps are identities, {{1, 0}}: element e of the result comes from element e of each operand.
 //                          Where a body only adds, what it takes and makes may be partial sums
 //   {reduction, parallel}  folds the items of a stream, one a firing, by way of `accumulator`: an operand's map is
-//                          {{1, 0, 0}, {0, 1, 0}} where each item has a page of its own, {{0, 1, 0}} where one page
-//                          serves all items, and so is the result's. Items are pages of tensors, all of one size, or
-//                          what other folds made of them; the result has no place among them: it is whatever the body
-//                          makes
-//   {parallel, parallel}   over the rows and columns of a page. An operand's map is {{1, 0, 0}, {0, 1, 0}} where it has
-//   the
+//                          {{1, 0, 0}, {0, 1, 0}} where each item has a page of its own, {{0, 1, 0}} where one page serves
+//                          all items, and so is the result's. Items are pages of tensors, all of one size, or what other
+//                          folds made of them; the result has no place among them: it is whatever the body makes
+//   {parallel, parallel}   over the rows and columns of a page. An operand's map is {{1, 0, 0}, {0, 1, 0}} where it has the
 //                          result's rows and columns, {{0, 0, 0}, {0, 1, 0}} where its page is one row that serves all
 //                          rows, {{1, 0, 0}, {0, 0, 0}} where it is one column that serves all columns,
-//                          {{0, 0, 0}, {0, 0, 0}} where it is one element; the result's is the identity. In what
-//                          operands do not repeat, they agree in place
-//   {parallel, reduction}  the same for operands; the result's map is {{1, 0, 0}, {0, 0, 0}}, one column: the elements
-//   that
+//                          {{0, 0, 0}, {0, 0, 0}} where it is one element; the result's is the identity. In what operands
+//                          do not repeat, they agree in place
+//   {parallel, reduction}  the same for operands; the result's map is {{1, 0, 0}, {0, 0, 0}}, one column: the elements that
 //                          the body gives for a row are joined by `join`, in rising column, one by one, the first as it
 //                          is. A row may be several pages side by side: the bodies' cycle is their number, the first
 //                          phase starts afresh, and the last pushes
@@ -244,12 +225,8 @@ inline bool folds_items(const Generic& g) {
   return !g.iterators.empty() && g.iterators.front() == IteratorKind::reduction;
 }
 // Works on rows and columns: the third form, or the fourth.
-inline bool by_row(const Generic& g) {
-  return g.iterators.size() == 2 && !folds_items(g);
-}
-inline bool joins_rows(const Generic& g) {
-  return by_row(g) && g.iterators.back() == IteratorKind::reduction;
-}
+inline bool by_row(const Generic& g) { return g.iterators.size() == 2 && !folds_items(g); }
+inline bool joins_rows(const Generic& g) { return by_row(g) && g.iterators.back() == IteratorKind::reduction; }
 // What it makes are whole values: it works by row, or its bodies do something else than add and add nothing. What other
 // Generics make are sums (perhaps with something done to them when they are complete), or folds.
 inline bool makes_values(const Generic& g) {
@@ -273,9 +250,9 @@ struct Recv {
 
 enum class CollectiveKind : std::uint8_t { reduce, all_reduce, reduce_scatter, all_gather, broadcast, all_to_all };
 enum class CollectiveAlgorithm : std::uint8_t {
-  automatic,    // before the collective pass only
-  through_one,  // reduced on the first member, then (all_reduce) sent to all
-  direct,       // chunk j is reduced on member j, which sends it to all
+  automatic,      // before the collective pass only
+  through_one,    // reduced on the first member, then (all_reduce) sent to all
+  direct,         // chunk j is reduced on member j, which sends it to all
   ring,
 };
 
@@ -299,9 +276,8 @@ enum class Direction : std::uint8_t { input, output };
 struct Port {
   Direction direction = Direction::input;
   BufferId buffer;
-  Cyclic<std::uint32_t> need = always(std::uint32_t{0});  // input: pages that must be there
-  Cyclic<std::uint32_t> pop =
-      always(std::uint32_t{0});  // input: pages taken, <= need (a reused page is needed, not popped)
+  Cyclic<std::uint32_t> need = always(std::uint32_t{0});     // input: pages that must be there
+  Cyclic<std::uint32_t> pop = always(std::uint32_t{0});      // input: pages taken, <= need (a reused page is needed, not popped)
   Cyclic<std::uint32_t> reserve = always(std::uint32_t{0});  // output: free pages that are claimed at the start
   Cyclic<std::uint32_t> push = always(std::uint32_t{0});     // output: pages handed on at the completion
   Cyclic<Chunk> chunk = always(Chunk{});                     // input: the part of the (first needed) page that is used
@@ -322,18 +298,17 @@ struct Stage {
   std::string name;
   StageKind kind;
   StageRole role = StageRole::compute;
-  std::vector<Port> ports;    // in the order that the kind asks for
-  GroupId group;              // instance i runs on site i of the group
-  Engine engine;              // the same on every site
-  std::uint64_t firings = 0;  // of every instance, each trip of its section
+  std::vector<Port> ports;       // in the order that the kind asks for
+  GroupId group;                 // instance i runs on site i of the group
+  Engine engine;                 // the same on every site
+  std::uint64_t firings = 0;     // of every instance, each trip of its section
   SectionId section;
   std::optional<OperatorId> origin;
   std::optional<CollectiveId> collective;  // the collective that it helps to carry out
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
-// ---- buffers
-// --------------------------------------------------------------------------------------------------------------
+// ---- buffers --------------------------------------------------------------------------------------------------------------
 
 enum class BufferKind : std::uint8_t {
   fifo,
@@ -345,9 +320,9 @@ struct Buffer {
   BufferId id;
   std::string name;
   BufferKind kind = BufferKind::fifo;
-  std::uint64_t depth_pages = 0;  // 0: not sized yet
-  std::uint64_t page_tiles = 1;   // most tiles that a page holds
-  Bytes page_bytes = 0;           // most bytes that a page holds
+  std::uint64_t depth_pages = 0;   // 0: not sized yet
+  std::uint64_t page_tiles = 1;    // most tiles that a page holds
+  Bytes page_bytes = 0;            // most bytes that a page holds
   DType dtype = DType::fp32;
   GroupId group;
   std::uint64_t initial_pages = 0;  // there before the first firing; zeros
@@ -356,8 +331,7 @@ struct Buffer {
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 
-// ---- edges
-// ----------------------------------------------------------------------------------------------------------------
+// ---- edges ----------------------------------------------------------------------------------------------------------------
 
 enum class Handshake : std::uint8_t { fifo, valid_ready, circular_buffer, token, semaphore, barrier };
 
@@ -369,7 +343,7 @@ enum class PageMapKind : std::uint8_t {
   one_to_one,  // instance i to instance i; `targets` is empty
   multicast,   // every page of instance i to all of targets[i]
   scatter,     // page p of instance i to targets[i][p mod size]
-  gather,  // every page of instance i to targets[i][0]; the receiver takes its senders' pages in rising sender, in turn
+  gather,      // every page of instance i to targets[i][0]; the receiver takes its senders' pages in rising sender, in turn
 };
 struct PageMap {
   PageMapKind kind = PageMapKind::one_to_one;
@@ -395,10 +369,10 @@ struct Edge {
   std::vector<StageId> to;
   Handshake handshake = Handshake::fifo;
   PageMap map;
-  Chunk chunk;                              // crossing: the part of each page that is sent
-  std::vector<std::vector<LinkId>> routes;  // crossing, by `to`: chip links in order; empty within a chip
-  std::optional<SemaphorePair> semaphores;  // Semaphore only
-  std::uint32_t counter_bits = 0;           // crossing: width of its credit counter (Token) or semaphores
+  Chunk chunk;                                // crossing: the part of each page that is sent
+  std::vector<std::vector<LinkId>> routes;    // crossing, by `to`: chip links in order; empty within a chip
+  std::optional<SemaphorePair> semaphores;    // Semaphore only
+  std::uint32_t counter_bits = 0;             // crossing: width of its credit counter (Token) or semaphores
   std::optional<CollectiveId> collective;
   friend bool operator==(const Edge&, const Edge&) = default;
 };
@@ -411,35 +385,34 @@ struct Semaphore {
   friend bool operator==(const Semaphore&, const Semaphore&) = default;
 };
 
-// ---- collectives
-// ----------------------------------------------------------------------------------------------------------
+// ---- collectives ----------------------------------------------------------------------------------------------------------
 
 struct Collective {
   CollectiveId id;
   std::string name;
   CollectiveKind kind = CollectiveKind::all_reduce;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::automatic;
-  std::string reason;           // why this algorithm, for `show`
-  std::vector<ChipId> members;  // in their order in the ring, and in the order of chunks
-  std::uint32_t order = 0;      // its place among the collectives of its members
-  std::vector<Bytes> bytes;     // what each member contributes, in the order of members
-  OperatorId op;                // whose result it joins
+  std::string reason;            // why this algorithm, for `show`
+  std::vector<ChipId> members;   // in their order in the ring, and in the order of chunks
+  std::uint32_t order = 0;       // its place among the collectives of its members
+  std::vector<Bytes> bytes;      // what each member contributes, in the order of members
+  OperatorId op;                 // whose result it joins
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
-// ---- work and placement
-// --------------------------------------------------------------------------------------------------
+// ---- work and placement --------------------------------------------------------------------------------------------------
 
 // How one matmul's (slice's) tiles are cut. sites_m * sites_n * sites_k instances; instance (i, j, l), numbered
 // (l * sites_m + i) * sites_n + j, computes output blocks (i + r * sites_m, j + s * sites_n) over contraction slice l.
 struct BlockPlan {
-  std::uint64_t block_m = 1, block_n = 1, page_k = 1;  // tiles
+  std::uint64_t block_m = 1, block_n = 1, page_k = 1;     // tiles
   std::uint64_t sites_m = 1, sites_n = 1, sites_k = 1;
   std::uint64_t rounds_m = 1, rounds_n = 1, k_pages = 1;  // per instance
   friend bool operator==(const BlockPlan&, const BlockPlan&) = default;
 };
 
-// One operator's work on one chip: the extents of its slice, and its block plan (set by tile).
+// One operator's work on one chip: the extents of its slice, and its block plan (set by tile). Of operators that contract
+// nothing, m x n are the rows and columns that they go through, and k is 1.
 struct Work {
   WorkId id;
   OperatorId op;
@@ -489,8 +462,7 @@ struct Section {
   friend bool operator==(const Section&, const Section&) = default;
 };
 
-// ---- memory and schedule
-// -------------------------------------------------------------------------------------------------
+// ---- memory and schedule -------------------------------------------------------------------------------------------------
 
 struct BufferPlace {  // by buffer id; the same on every site of its group
   Bytes address = 0;  // in the PMU
@@ -516,9 +488,9 @@ struct MemoryPlan {
   friend bool operator==(const MemoryPlan&, const MemoryPlan&) = default;
 };
 
-struct StageSlot {                        // by stage id
-  std::uint32_t order = 0;                // place in its section's topological order
-  Cycles initiation_interval_cycles = 0;  // the cost model's estimate of the steady distance of firings
+struct StageSlot {  // by stage id
+  std::uint32_t order = 0;                 // place in its section's topological order
+  Cycles initiation_interval_cycles = 0;   // the cost model's estimate of the steady distance of firings
   friend bool operator==(const StageSlot&, const StageSlot&) = default;
 };
 // On movement engine `index` of the sites that they share, `stages` are served in this order where both are ready.
@@ -532,10 +504,14 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-// ---- header and program
-// --------------------------------------------------------------------------------------------------
+// ---- header and program --------------------------------------------------------------------------------------------------
 
-enum class ShardKind : std::uint8_t { none, row, column };
+enum class ShardKind : std::uint8_t {
+  none,
+  row,     // every matmul along its contraction
+  column,  // every matmul along its result's columns
+  tensor,  // in pairs of column and row, so that a pair costs one all-reduce
+};
 
 struct ShardPlan {
   std::uint32_t chips = 1;
@@ -550,15 +526,15 @@ struct ShardPlan {
 
 // Floats: round to nearest even, products and sums separately rounded; integers wrap around.
 struct NumericsPolicy {
-  bool saturate = true;                      // float to fp8, and to a narrower integer
+  bool saturate = true;                     // float to fp8, and to a narrower integer
   bool partials_in_accumulator_type = true;  // what crosses before it is fully summed
   friend bool operator==(const NumericsPolicy&, const NumericsPolicy&) = default;
 };
 
 struct Header {
-  std::string name;  // "down", "down_tp16" after sharding
+  std::string name;           // "down", "down_tp16" after sharding
   std::string target_name;
-  std::string target_text;  // whole
+  std::string target_text;    // whole
   std::string target_sha256;
   std::uint32_t native_tile = 0;
   NumericsPolicy numerics;

@@ -5,6 +5,7 @@
 #include "compiler/passes/extents.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/recipe.h"
 #include "compiler/workload/fill_rules.h"
 
 namespace rdusim {
@@ -32,6 +33,34 @@ Tensor whole_tensor(const Operand& operand, TensorId id, std::uint32_t tile) {
   return t;
 }
 
+// An operator that works on rows and columns: the extents that it goes through.
+std::optional<Work> work_by_row(const OperatorGraph& graph, const Operator& op, const Target& target,
+                                const std::string& where, Diagnostics& out) {
+  bool fits = true;
+  const auto flat = [&](OperandId id) {
+    const Operand& o = graph.operand(id);
+    if (o.shape.size() <= 2) return;
+    fits = false;
+    out.error(Code::RDU4113, where, "operand '{}' of {} '{}' has rank {}; only ranks 1 and 2 are lowered", o.name,
+              name_of(op.kind), op.name, o.shape.size());
+  };
+  for (const OperandId in : op.in) flat(in);
+  flat(op.out);
+  const DType accumulator = accumulator_of(graph.operand(op.in[0]).dtype);
+  if (target.pcu.simd(accumulator) == 0) {
+    fits = false;
+    out.error(Code::RDU4111, where, "{} '{}' is worked out in {}, in which target '{}' does no element-wise operations",
+              name_of(op.kind), op.name, name_of(accumulator), target.name);
+  }
+  if (!fits) return std::nullopt;
+  const Work w = whole_work_of(graph, op);
+  for (const std::int64_t extent : {w.m, w.n})
+    if (ceil_div(static_cast<std::uint64_t>(extent), std::uint64_t{target.native_tile}) > most_tiles)
+      out.error(Code::RDU4118, where, "{} '{}' has an extent of {}; at most {} tiles of {} an axis", name_of(op.kind),
+                op.name, extent, most_tiles, target.native_tile);
+  return w;
+}
+
 }  // namespace
 
 Result<SpatialProgram> lower(SpatialProgram program, const Target& target) {
@@ -44,8 +73,15 @@ Result<SpatialProgram> lower(SpatialProgram program, const Target& target) {
 
   for (const Operator& op : graph.operators) {
     const std::string where = place_of(program, op);
+    if (!recipe_of(graph, op).empty()) {
+      if (const auto w = work_by_row(graph, op, target, where, out)) {
+        program.work.push_back(*w);
+        program.work.back().id = WorkId(program.work.size() - 1);
+      }
+      continue;
+    }
     if (op.kind != OperatorKind::matmul || op.in.size() != 2) {
-      out.error(Code::RDU4113, where, "operator '{}' is a {} of {} operands; only matmuls of two are lowered", op.name,
+      out.error(Code::RDU4113, where, "operator '{}' is a {} of {} operands; which is not lowered yet", op.name,
                 name_of(op.kind), op.in.size());
       continue;
     }
@@ -79,12 +115,10 @@ Result<SpatialProgram> lower(SpatialProgram program, const Target& target) {
       if (ceil_div(static_cast<std::uint64_t>(extent), std::uint64_t{target.native_tile}) > most_tiles)
         out.error(Code::RDU4118, where, "matmul '{}' has an extent of {}; at most {} tiles of {} an axis", op.name,
                   extent, most_tiles, target.native_tile);
-    Work w;
+    Work w = whole_work_of(graph, op);
     w.id = WorkId(program.work.size());
-    w.op = op.id;
-    w.m = mutated("lower.rows_are_columns", a.shape[0], b.shape[1]);
-    w.n = b.shape[1];
-    w.k = a.shape[1] - mutated<std::int64_t>("lower.contraction_short", 0, target.native_tile);
+    w.m = mutated("lower.rows_are_columns", w.m, w.n);
+    w.k -= mutated<std::int64_t>("lower.contraction_short", 0, target.native_tile);
     program.work.push_back(w);
   }
   if (out.has_errors()) return out;

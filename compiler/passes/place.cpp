@@ -14,17 +14,15 @@
 #include "compiler/passes/extents.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/place_rows.h"
 #include "compiler/passes/ports.h"
+#include "compiler/passes/section_builder.h"
 #include "compiler/passes/sites.h"
 
 namespace rdusim {
 namespace {
 
-// Movement stages of one site take its movement engines in turn; the schedule orders those that share one.
 enum MovementOrder : std::uint32_t { load_a = 0, load_b = 1, store = 2, first_recv = 3 };
-Engine movement(const Target& t, std::uint32_t nth) {
-  return {StageRole::movement, nth % t.site.movement_engines};
-}
 
 class MatmulPlacer {
  public:
@@ -34,7 +32,7 @@ class MatmulPlacer {
         w_(w),
         plan_(*w.plan),
         op_(p.operators->operators[w.op.value]),
-        section_(section),
+        build_(p, t, op_, section),
         a_(tensor_of(op_.in[0])),
         b_(tensor_of(op_.in[1])),
         c_(tensor_of(op_.out)) {}
@@ -45,18 +43,16 @@ class MatmulPlacer {
     for (std::uint64_t l = 0; l < plan_.sites_k; ++l) {
       Group g = plan_.sites_m > 1 && plan_.sites_n > 1 ? sites.block(plan_.sites_m, plan_.sites_n)
                                                        : sites.near_agcus(plan_.sites_m * plan_.sites_n);
-      g.id = GroupId(p_.placement->groups.size());
-      p_.placement->groups.push_back(std::move(g));
-      const auto [matmul, out] = place_slice(l, p_.placement->groups.back().id);
+      const auto [matmul, out] = place_slice(l, build_.add_group(std::move(g)));
       matmuls.push_back(matmul);
       partials.push_back(out);
     }
     const GroupId home = p_.stage(matmuls[0]).group;
     const auto [last, result] = plan_.sites_k == 1 ? std::pair(matmuls[0], partials[0]) : place_fold(matmuls, partials);
     const StageId store =
-        add_stage("store", Store{c_.id, store_pattern(), {}}, home, movement(t_, MovementOrder::store),
-                  plan_.rounds_m * plan_.rounds_n, {input_port(result)});
-    add_edge(last, result, {store});
+        build_.add_stage("store", Store{c_.id, store_pattern(), {}}, home, movement_engine(t_, MovementOrder::store),
+                         plan_.rounds_m * plan_.rounds_n, {input_port(result)});
+    build_.add_edge(last, result, {store});
     add_tree();
   }
 
@@ -77,49 +73,8 @@ class MatmulPlacer {
   }
   std::string suffix(std::uint64_t slice) const { return slice == 0 ? "" : "_k" + std::to_string(slice); }
 
-  StageId add_stage(const std::string& what, StageKind kind, GroupId group, Engine engine, std::uint64_t firings,
-                    std::vector<Port> ports) {
-    Stage s;
-    s.id = StageId(p_.stages.size());
-    s.name = op_.name + "." + what;
-    s.kind = std::move(kind);
-    s.role = engine.kind;
-    s.ports = std::move(ports);
-    s.group = group;
-    s.engine = engine;
-    s.firings = firings;
-    s.section = section_;
-    s.origin = op_.id;
-    p_.stages.push_back(std::move(s));
-    return p_.stages.back().id;
-  }
-  BufferId add_buffer(const std::string& what, BufferKind kind, GroupId group, DType type, std::uint64_t rows,
-                      std::uint64_t cols, std::int64_t m, std::int64_t n) {
-    Buffer b;
-    b.id = BufferId(p_.buffers.size());
-    b.name = op_.name + "." + what;
-    b.kind = kind;
-    b.page_tiles = rows * cols;
-    b.page_bytes = page_bytes(rows, cols, m, n, type, t_.native_tile);
-    b.dtype = type;
-    b.group = group;
-    b.origin = op_.id;
-    p_.buffers.push_back(std::move(b));
-    return p_.buffers.back().id;
-  }
-  EdgeId add_edge(StageId from, BufferId buffer, std::vector<StageId> to, Handshake handshake = Handshake::fifo) {
-    Edge e;
-    e.id = EdgeId(p_.edges.size());
-    e.from = from;
-    e.buffer = buffer;
-    e.to = std::move(to);
-    e.handshake = handshake;
-    if (!is_local(handshake)) e.routes.resize(e.to.size());
-    p_.edges.push_back(std::move(e));
-    return p_.edges.back().id;
-  }
   BufferId add_output_buffer(const std::string& what, BufferKind kind, GroupId group, DType type) {
-    return add_buffer(what, kind, group, type, plan_.block_m, plan_.block_n, w_.m, w_.n);
+    return build_.add_buffer(what, kind, group, type, plan_.block_m, plan_.block_n, w_.m, w_.n);
   }
 
   // Calls f(i, j) for every instance in order.
@@ -165,13 +120,15 @@ class MatmulPlacer {
       if (plan_.sites_m > 1) load_b.multicast_set.push_back(static_cast<std::uint32_t>(j));
     });
 
-    const BufferId a = add_buffer("a" + k, BufferKind::fifo, group, operand(), plan_.block_m, plan_.page_k, w_.m, w_.k);
+    const BufferId a =
+        build_.add_buffer("a" + k, BufferKind::fifo, group, operand(), plan_.block_m, plan_.page_k, w_.m, w_.k);
     if (mutated("place.half_a_page", false, true)) p_.buffers[a.value].page_bytes /= 2;
-    const BufferId b = add_buffer("b" + k, BufferKind::fifo, group, operand(), plan_.page_k, plan_.block_n, w_.k, w_.n);
-    const StageId from_a = add_stage("load_a" + k, std::move(load_a), group, movement(t_, MovementOrder::load_a),
-                                     firings, {output_port(a)});
-    const StageId from_b = add_stage("load_b" + k, std::move(load_b), group, movement(t_, MovementOrder::load_b),
-                                     firings, {output_port(b)});
+    const BufferId b =
+        build_.add_buffer("b" + k, BufferKind::fifo, group, operand(), plan_.page_k, plan_.block_n, w_.k, w_.n);
+    const StageId from_a = build_.add_stage("load_a" + k, std::move(load_a), group,
+                                            movement_engine(t_, MovementOrder::load_a), firings, {output_port(a)});
+    const StageId from_b = build_.add_stage("load_b" + k, std::move(load_b), group,
+                                            movement_engine(t_, MovementOrder::load_b), firings, {output_port(b)});
 
     const bool partial = plan_.sites_k > 1;
     const DType result = partial ? accumulator() : c_.dtype;
@@ -189,10 +146,10 @@ class MatmulPlacer {
                            operand(),
                            mutated("place.accumulator_too_narrow", accumulator(), operand()),
                            result};
-    const StageId matmul =
-        add_stage("matmul" + k, body, group, {StageRole::compute, 0}, firings, {input_port(a), input_port(b), push});
-    if (mutated("place.edge_left_out", true, false)) add_edge(from_a, a, {matmul});
-    add_edge(from_b, b, {matmul});
+    const StageId matmul = build_.add_stage("matmul" + k, body, group, {StageRole::compute, 0}, firings,
+                                            {input_port(a), input_port(b), push});
+    if (mutated("place.edge_left_out", true, false)) build_.add_edge(from_a, a, {matmul});
+    build_.add_edge(from_b, b, {matmul});
     assign_work(matmul, l);
     return {matmul, out};
   }
@@ -207,11 +164,12 @@ class MatmulPlacer {
     for (std::uint64_t l = 1; l < slices; ++l) {
       const BufferId landing =
           add_output_buffer("landing_k" + std::to_string(l), BufferKind::interm, home, accumulator());
-      const StageId recv = add_stage("recv_k" + std::to_string(l), Recv{}, home,
-                                     movement(t_, MovementOrder::first_recv + static_cast<std::uint32_t>(l) - 1),
-                                     mutated("place.receive_too_many", rounds, 2 * rounds), {output_port(landing)});
+      const StageId recv =
+          build_.add_stage("recv_k" + std::to_string(l), Recv{}, home,
+                           movement_engine(t_, MovementOrder::first_recv + static_cast<std::uint32_t>(l) - 1),
+                           mutated("place.receive_too_many", rounds, 2 * rounds), {output_port(landing)});
       const std::uint64_t sender = mutated("place.receive_of_another_slice", l, 0);
-      const EdgeId crossing = add_edge(matmuls[sender], partials[sender], {recv}, crossing_of(t_));
+      const EdgeId crossing = build_.add_edge(matmuls[sender], partials[sender], {recv}, crossing_of(t_));
       std::get<Recv>(p_.stages[recv.value].kind).edge = crossing;
       operands.push_back(landing);
       sources.push_back(recv);
@@ -235,8 +193,8 @@ class MatmulPlacer {
     const std::uint32_t done = mutated("place.fold_ends_early", phases - 1, phases - 2);
     ports.push_back(output_port(out, done, done + 1, phases));
     const StageId stage =
-        add_stage("fold", std::move(fold), home, {StageRole::compute, 1}, rounds * slices, std::move(ports));
-    for (std::uint64_t l = 0; l < slices; ++l) add_edge(sources[l], operands[l], {stage});
+        build_.add_stage("fold", std::move(fold), home, {StageRole::compute, 1}, rounds * slices, std::move(ports));
+    for (std::uint64_t l = 0; l < slices; ++l) build_.add_edge(sources[l], operands[l], {stage});
     return {stage, out};
   }
 
@@ -295,7 +253,7 @@ class MatmulPlacer {
   const Work& w_;
   const BlockPlan& plan_;
   const Operator& op_;
-  SectionId section_;
+  SectionBuilder build_;
   const Tensor& a_;
   const Tensor& b_;
   const Tensor& c_;
@@ -320,6 +278,10 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
     const SectionId section(program.sections.size());
     program.sections.push_back({section, op.name, 1});
     SiteAllocator sites(target, w.chip);
+    if (op.kind != OperatorKind::matmul) {
+      place_rows(program, target, w, section, sites);
+      continue;
+    }
     MatmulPlacer(program, target, w, section).place(sites);
   }
   return program;

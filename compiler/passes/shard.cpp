@@ -12,6 +12,7 @@
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/ports.h"
+#include "compiler/passes/recipe.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/passes/ring_order.h"
 #include "compiler/passes/slice.h"
@@ -67,12 +68,18 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
                 tensors[o.id.value]);
   for (const Operator& op : p.operators->operators) {
     const std::string where = place_of(p, op);
+    if (!recipe_of(*p.operators, op).empty()) {
+      const bool flat = std::all_of(op.in.begin(), op.in.end(),
+                                    [&](OperandId o) { return p.operators->operand(o).shape.size() <= 2; });
+      if (!flat)
+        out.error(Code::RDU4116, where, "'{}' has operands of more than two axes, which are not sharded yet", op.name);
+      continue;
+    }
     const bool two_ranks = op.in.size() == 2 && std::all_of(op.in.begin(), op.in.end(), [&](OperandId o) {
                              return p.operators->operand(o).shape.size() == 2;
                            });
     if (op.kind != OperatorKind::matmul || !two_ranks) {
-      out.error(Code::RDU4116, where, "'{}' is not a matmul of two matrices; no other operator is sharded yet",
-                op.name);
+      out.error(Code::RDU4116, where, "'{}' is a {} that is not sharded yet", op.name, name_of(op.kind));
       continue;
     }
     const Operand& a = p.operators->operand(op.in[0]);
@@ -105,13 +112,8 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
 std::vector<Work> whole_work(const OperatorGraph& graph) {
   std::vector<Work> work;
   for (const Operator& op : graph.operators) {
-    Work w;
-    w.id = WorkId(work.size());
-    w.op = op.id;
-    w.m = graph.operand(op.in[0]).shape[0];
-    w.k = graph.operand(op.in[0]).shape[1];
-    w.n = graph.operand(op.in[1]).shape[1];
-    work.push_back(w);
+    work.push_back(whole_work_of(graph, op));
+    work.back().id = WorkId(work.size() - 1);
   }
   return work;
 }
@@ -198,14 +200,18 @@ SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, 
     const auto move = [&](TensorId tensor, AccessPattern& pattern, std::int64_t rows, std::int64_t cols) {
       const Tensor& mine = all.tensor(tensor);
       const Tensor& theirs = slice.tensors[tensor.value % slice.tensors.size()];
-      move_pattern(pattern, 0, tiles_further(theirs, mine, 0, rows, tile));
-      move_pattern(pattern, 1, tiles_further(theirs, mine, 1, cols, tile));
+      const auto last = static_cast<std::uint32_t>(mine.shape.size() - 1);
+      if (last > 0) move_pattern(pattern, 0, tiles_further(theirs, mine, 0, rows, tile));
+      move_pattern(pattern, last, tiles_further(theirs, mine, last, cols, tile));
     };
     const std::int64_t k = own.offset_k - first.offset_k, n = own.offset_n - first.offset_n;
     if (auto* store = std::get_if<Store>(&s.kind)) {
       // Where columns are joined, the whole result has a store for each chip's columns: join() adds them.
       if (cut.joined_by != CollectiveKind::all_gather) move(store->tensor, store->pattern, 0, n);
-    } else if (auto* load = std::get_if<Load>(&s.kind)) {
+    } else if (auto* load = std::get_if<Load>(&s.kind); load && op.kind != OperatorKind::matmul) {
+      const auto in = std::find(op.in.begin(), op.in.end(), all.tensor(load->tensor).operand) - op.in.begin();
+      move(load->tensor, load->pattern, 0, spans_columns(*all.operators, op, std::size_t(in)) ? n : 0);
+    } else if (load) {
       // An operator may read one operand twice; what the load feeds says which of the two it is.
       const auto reader =
           std::find_if(all.edges.begin(), all.edges.end(), [&](const Edge& e) { return e.from == s.id; });

@@ -5,12 +5,14 @@
 
 #include "compiler/passes/extents.h"
 #include "compiler/passes/mutate.h"
+#include "compiler/passes/recipe.h"
 #include "compiler/workload/fill_reader.h"
 
 namespace rdusim {
 namespace {
 
 std::int64_t split_extent(const OperatorGraph& graph, const Operator& op, ShardKind kind) {
+  if (op.kind != OperatorKind::matmul) return whole_work_of(graph, op).n;
   return kind == ShardKind::row ? graph.operand(op.in[0]).shape[1] : graph.operand(op.in[1]).shape[1];
 }
 
@@ -21,14 +23,36 @@ bool whole_tiles(std::int64_t extent, std::uint32_t chips, std::uint32_t tile) {
   return divides(extent, chips) && extent / std::int64_t{chips} % std::int64_t{tile} == 0;
 }
 
-// The axis along which an operator that is cut that way wants operand 0 or 1, or has its result (operand 2).
-std::optional<std::uint32_t> wanted_axis(ShardKind kind, std::size_t operand) {
-  if (kind == ShardKind::row) {
-    if (operand == 2) return std::nullopt;
-    return operand == 0 ? 1u : mutated("slice.wrong_axis", 0u, 1u);
+// The axis along which an operator that is cut that way wants operand `in`.
+std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Operator& op, ShardKind kind,
+                                         std::size_t in) {
+  if (kind == ShardKind::none) return std::nullopt;
+  if (op.kind != OperatorKind::matmul) {
+    if (!spans_columns(graph, op, in)) return std::nullopt;
+    return static_cast<std::uint32_t>(graph.operand(op.in[in]).shape.size() - 1);
   }
-  if (operand == 0) return std::nullopt;
-  return 1u;
+  if (kind == ShardKind::row) return in == 0 ? 1u : mutated("slice.wrong_axis", 0u, 1u);
+  return in == 0 ? std::nullopt : std::optional(1u);
+}
+// The axis along which it has its result cut.
+std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Operator& op, ShardKind kind) {
+  if (kind != ShardKind::column) return std::nullopt;
+  return static_cast<std::uint32_t>(graph.operand(op.out).shape.size() - 1);
+}
+
+bool is_point_wise(const Operator& op) {
+  return is_binary_point_wise(op.kind) || is_unary_point_wise(op.kind);
+}
+
+// By operand: whether a matmul reads it as its left one, as it is or by way of point-wise operators.
+std::vector<bool> lead_to_matmul(const OperatorGraph& graph) {
+  std::vector<bool> lead(graph.operands.size(), false);
+  for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
+    if (op->kind == OperatorKind::matmul) lead[op->in[0].value] = true;
+    if (!is_point_wise(*op) || !lead[op->out.value]) continue;
+    for (const OperandId in : op->in) lead[in.value] = true;
+  }
+  return lead;
 }
 
 std::optional<OperatorId> writer_of(const OperatorGraph& graph, OperandId operand) {
@@ -39,17 +63,27 @@ std::optional<OperatorId> writer_of(const OperatorGraph& graph, OperandId operan
 
 // Which way each operator is cut.
 std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile) {
+  const bool in_pairs = plan.kind == ShardKind::none || plan.kind == ShardKind::tensor;
   std::vector<ShardKind> kinds(graph.operators.size(), plan.kind);
-  if (plan.kind != ShardKind::none) return kinds;
   const auto fits = [&](const Operator& op, ShardKind kind) {
     return whole_tiles(split_extent(graph, op, kind), plan.chips, tile);
   };
+  const std::vector<bool> leads = lead_to_matmul(graph);
+  const auto is_column = [&](OperandId in) {
+    const std::optional<OperatorId> writer = writer_of(graph, in);
+    return writer && kinds[writer->value] == ShardKind::column;
+  };
   for (const Operator& op : graph.operators) {
-    const std::optional<OperatorId> before = writer_of(graph, op.in[0]);
-    const bool after_column = before && kinds[before->value] == ShardKind::column;
-    const bool before_row = std::any_of(graph.operators.begin(), graph.operators.end(),
-                                        [&](const Operator& next) { return next.in[0] == op.out; });
     ShardKind& kind = kinds[op.id.value];
+    if (op.kind != OperatorKind::matmul) {
+      kind = ShardKind::none;
+      for (std::size_t in = 0; in < op.in.size() && is_point_wise(op); ++in)
+        if (is_column(op.in[in]) && spans_columns(graph, op, in)) kind = ShardKind::column;
+      continue;
+    }
+    if (!in_pairs) continue;
+    const bool after_column = is_column(op.in[0]);
+    const bool before_row = leads[op.out.value];
     if (after_column && fits(op, ShardKind::row))
       kind = ShardKind::row;
     else if (before_row && fits(op, ShardKind::column))
@@ -112,6 +146,7 @@ class Cutter {
  private:
   void check_extent(const Operator& op) {
     const ShardKind kind = kinds_[op.id.value];
+    if (kind == ShardKind::none) return;
     const std::int64_t extent = split_extent(graph_, op, kind), chips = plan_.chips, tile = tile_;
     if (whole_tiles(extent, plan_.chips, tile_)) return;
     const std::string_view axis = kind == ShardKind::row ? "contraction" : "output column";
@@ -137,7 +172,7 @@ class Cutter {
         "this version",
         chips_that_divide(extent, tile_, most_chips_), tile, padded, padding_percent(extent, padded));
     const ShardKind other = kind == ShardKind::row ? ShardKind::column : ShardKind::row;
-    if (whole_tiles(split_extent(graph_, op, other), plan_.chips, tile_))
+    if (op.kind == OperatorKind::matmul && whole_tiles(split_extent(graph_, op, other), plan_.chips, tile_))
       d->suggest("--shard {} splits its {} axis, {} long, into whole tiles", other == ShardKind::row ? "row" : "column",
                  other == ShardKind::row ? "contraction" : "output column", split_extent(graph_, op, other));
   }
@@ -154,8 +189,10 @@ class Cutter {
     bool read = false, others_columns = false;
     for_each_use(op.out, [&](const Operator& user, std::size_t i) {
       read = true;
-      if (wanted_axis(kinds_[user.id.value], i) != std::optional<std::uint32_t>(1)) others_columns = true;
+      if (wanted_axis(graph_, user, kinds_[user.id.value], i) != result_axis(graph_, op, kinds_[op.id.value]))
+        others_columns = true;
     });
+    if (kinds_[op.id.value] == ShardKind::none) return std::nullopt;
     if (kinds_[op.id.value] == ShardKind::column)
       return others_columns ? std::optional(CollectiveKind::all_gather) : std::nullopt;
     // A result that is read again is wanted on every chip, whatever the plan says of results that are only stored.
@@ -166,12 +203,12 @@ class Cutter {
     if (const auto writer = writer_of(graph_, operand.id)) {
       const OperatorCut& op = cuts.operators[writer->value];
       if (op.joined_by) return {std::nullopt, op.joined_by == CollectiveKind::reduce};
-      return {wanted_axis(op.kind, 2), false};
+      return {result_axis(graph_, graph_.operators[writer->value], op.kind), false};
     }
     std::optional<OperandCut> agreed;
     bool disagree = false;
     for_each_use(operand.id, [&](const Operator& user, std::size_t i) {
-      const OperandCut wanted{wanted_axis(kinds_[user.id.value], i), false};
+      const OperandCut wanted{wanted_axis(graph_, user, kinds_[user.id.value], i), false};
       if (!agreed) agreed = wanted;
       disagree = disagree || *agreed != wanted;
     });
@@ -214,6 +251,7 @@ Work slice_of(const Work& whole, const OperatorCut& cut, std::uint32_t chips, Ch
   Work w = whole;
   w.chip = chip;
   w.plan.reset();
+  if (cut.kind == ShardKind::none) return w;
   std::int64_t& extent = cut.kind == ShardKind::row ? w.k : w.n;
   std::int64_t& offset = cut.kind == ShardKind::row ? w.offset_k : w.offset_n;
   offset += slice_offset(extent, chips, chip);

@@ -4,6 +4,9 @@
 //   reduction joins column    C[:, nc] = A B[:, nc]: every chip owns columns; an all-gather joins them where a reader
 //   needs others
 //
+// A point-wise operator that reads what a column-parallel one left on its chips works on those columns, as if it were
+// part of it; every other operator that is no matmul is worked out by every chip whole (none).
+//
 // A row-parallel operator that reads a column-parallel one's result needs just the columns that its own chip computed:
 // the pair costs one all-reduce, after the second. Where the readers of an operand want different parts of it, every
 // chip holds it whole and reads its part.
@@ -27,7 +30,7 @@ struct OperandCut {
 
 // One operator, over all chips.
 struct OperatorCut {
-  ShardKind kind = ShardKind::row;
+  ShardKind kind = ShardKind::row;          // of what is no matmul: column, or none
   std::optional<CollectiveKind> joined_by;  // row: reduce or all_reduce; column: all_gather where a reader needs it
   friend bool operator==(const OperatorCut&, const OperatorCut&) = default;
 };
@@ -39,9 +42,10 @@ struct Cuts {
   friend bool operator==(const Cuts&, const Cuts&) = default;
 };
 
-// plan.kind row or column: every operator that way. none: what fits the workload: pairs of column and row where one
-// operator reads the other's result, else row where the contraction divides, else column.
-// Requires operators that are matmuls of rank 2 whose shapes agree; plan.chips >= 2.
+// plan.kind row or column: every matmul that way. tensor, or none: pairs of column and row where one
+// operator reads the other's result (point-wise operators between them do not count), else row where the contraction
+// divides, else column.
+// Requires operators that are matmuls of rank 2 whose shapes agree, or that have a recipe; plan.chips >= 2.
 // Refuses, all faults found: RDU4102, RDU4103, RDU4105, RDU4116. `where` names what has no place of its own;
 // `most_chips` is the target's.
 Result<Cuts> cut(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile, std::uint32_t most_chips,

@@ -21,6 +21,8 @@
 #include "compiler/passes/extents.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/recipe.h"
+#include "compiler/passes/tile_rows.h"
 
 namespace rdusim {
 namespace {
@@ -242,6 +244,19 @@ std::optional<BlockPlan> best_plan(const Work& w, const SchedulePin& pin, DType 
   return chosen;
 }
 
+// RDU4112: whether a site has the contexts and vector inputs for the steps of an operator that is no matmul.
+bool site_runs(const OperatorGraph& graph, const Operator& op, const Target& t, const std::string& where,
+               Diagnostics& out) {
+  const std::vector<Step> steps = recipe_of(graph, op);
+  std::size_t inputs = 0;
+  for (const Step& s : steps) inputs = std::max(inputs, s.in.size());
+  if (steps.size() <= t.site.pcu_contexts && inputs <= t.site.vector_inputs) return true;
+  out.error(Code::RDU4112, where,
+            "{} '{}' takes {} compute stages of up to {} vector inputs, and a site of target '{}' has {} of {}",
+            name_of(op.kind), op.name, steps.size(), inputs, t.name, t.site.pcu_contexts, t.site.vector_inputs);
+  return false;
+}
+
 }  // namespace
 
 Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
@@ -263,11 +278,22 @@ Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
     const auto pinned =
         std::find_if(graph.pins.begin(), graph.pins.end(), [&](const SchedulePin& p) { return p.op == op.id; });
     const SchedulePin pin = pinned == graph.pins.end() ? SchedulePin{} : *pinned;
+    const std::string where = place_of(program, op);
+    if (op.kind != OperatorKind::matmul) {
+      if (!site_runs(graph, op, target, where, out)) continue;
+      w.plan = row_plan(graph, w, pin, target);
+      if (!w.plan)
+        out.error(Code::RDU1026, where,
+                  "[schedule.{}] pins what {} '{}' ({} x {}, tiles of {}) cannot have on {} sites", op.name,
+                  name_of(op.kind), op.name, w.m, w.n, target.native_tile, target.sites())
+            .suggest(
+                "unroll_m, unroll_n, block_n, sites and depth can be pinned; unroll_* divides the number of blocks");
+      continue;
+    }
     const DType operand = graph.operand(op.in[0]).dtype, result = graph.operand(op.out).dtype;
     const SiteDemand kept = kept_for_collectives(program.header.plan, operand, result);
     w.plan = best_plan(w, pin, operand, result, most_split(target, kept, graph.operators.size()), target);
     if (w.plan) continue;
-    const std::string where = place_of(program, op);
     if (pinned == graph.pins.end())
       out.error(Code::RDU4112, where, "no way to cut matmul '{}' ({} x {} x {}) fits a site's {} of PMU", op.name, w.m,
                 w.k, w.n, format_bytes(target.pmu.capacity_bytes));

@@ -147,7 +147,7 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.compile->add_option("--target", raw.compile.target, "a machine by name, or its file")->capture_default_str();
   c.compile->add_option("--chips", raw.compile_chips,
                         "chips to spread the model over (default: portable, decided when it is run)");
-  c.compile->add_option("--shard", raw.shard, "row or column (default: what fits the workload)");
+  c.compile->add_option("--shard", raw.shard, "row, column or tensor (default: what fits the workload)");
   c.compile->add_option("--collective", raw.collective, "auto, through-one, direct, ring, or reduce (to one chip)")
       ->capture_default_str();
   c.compile->add_flag("--uneven", raw.compile.options.plan.uneven, "accept shards of different sizes");
@@ -301,9 +301,9 @@ Result<Request> compile_request(Raw& raw) {
   else if (raw.shard == "column")
     plan.kind = ShardKind::column;
   else if (raw.shard == "tensor")
-    return not_yet("--shard tensor", "use row or column");
+    plan.kind = ShardKind::tensor;
   else if (!raw.shard.empty())
-    return usage(fmt::format("--shard: '{}' is not one of row, column", raw.shard));
+    return usage(fmt::format("--shard: '{}' is not one of row, column, tensor", raw.shard));
 
   std::string algorithm = raw.collective;
   std::replace(algorithm.begin(), algorithm.end(), '_', '-');

@@ -131,7 +131,6 @@ TEST_CASE("what this version does not do is refused, not ignored") {
   for (const auto& words :
        std::vector<std::vector<std::string>>{{"run", "p", "--network", "flit"},
                                              {"run", "p", "--processes", "2"},
-                                             {"compile", "w.toml", "-o", "p", "--shard", "tensor"},
                                              {"compile", "w.toml", "-o", "p", "--collective", "tree"}}) {
     CAPTURE(words);
     const Outcome o = rdusim(words);

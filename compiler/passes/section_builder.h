@@ -1,0 +1,37 @@
+// Adds the stages, buffers and edges of one operator to the section that carries it out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/ir/program.h"
+
+namespace rdusim {
+
+// Movement stages of one site take its movement engines in turn; the schedule orders those that share one.
+inline Engine movement_engine(const Target& t, std::uint32_t nth) {
+  return {StageRole::movement, nth % t.site.movement_engines};
+}
+
+// What it adds is named OPERATOR.what, and comes from that operator.
+class SectionBuilder {
+ public:
+  SectionBuilder(SpatialProgram& program, const Target& target, const Operator& op, SectionId section)
+      : p_(program), t_(target), op_(op), section_(section) {}
+
+  GroupId add_group(Group group);
+  StageId add_stage(const std::string& what, StageKind kind, GroupId group, Engine engine, std::uint64_t firings,
+                    std::vector<Port> ports);
+  // For pages of at most rows x cols tiles of a tensor of m x n elements.
+  BufferId add_buffer(const std::string& what, BufferKind kind, GroupId group, DType type, std::uint64_t rows,
+                      std::uint64_t cols, std::int64_t m, std::int64_t n);
+  EdgeId add_edge(StageId from, BufferId buffer, std::vector<StageId> to, Handshake handshake = Handshake::fifo);
+
+ private:
+  SpatialProgram& p_;
+  const Target& t_;
+  const Operator& op_;
+  SectionId section_;
+};
+
+}  // namespace rdusim
