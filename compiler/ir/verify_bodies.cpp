@@ -42,7 +42,7 @@ bool identity(const AffineMap& map, std::size_t iterators) {
   return true;
 }
 
-const AffineMap whole = {{1, 0, 0}, {0, 1, 0}}, one_row = {{0, 0, 0}, {0, 1, 0}}, one_column = {{1, 0, 0}, {0, 0, 0}},
+const AffineMap all_of_it = {{1, 0, 0}, {0, 1, 0}}, one_row = {{0, 0, 0}, {0, 1, 0}}, one_column = {{1, 0, 0}, {0, 0, 0}},
                 one_element = {{0, 0, 0}, {0, 0, 0}};
 
 // Requires a map for each input and one for the result.
@@ -56,9 +56,9 @@ bool maps_fit(const Generic& g) {
   if (!by_row(g))
     return g.iterators == std::vector{IteratorKind::parallel} &&
            std::all_of(g.maps.begin(), g.maps.end(), [&](const AffineMap& m) { return identity(m, 1); });
-  return g.maps.back() == (joins_rows(g) ? one_column : whole) &&
+  return g.maps.back() == (joins_rows(g) ? one_column : all_of_it) &&
          std::all_of(g.maps.begin(), g.maps.end(), [&](const AffineMap& m) {
-           return m == whole || m == one_row || m == one_column || m == one_element;
+           return m == all_of_it || m == one_row || m == one_column || m == one_element;
          });
 }
 
@@ -68,8 +68,8 @@ bool has_extents(const Generic& g, const Expr& body) {
   for (const ExprNode& node : body) {
     if (node.op != ExprOp::operand || node.index + 1 >= g.maps.size()) continue;
     const AffineMap& m = g.maps[node.index];
-    rows = rows || m == whole || m == one_column;
-    cols = cols || m == whole || m == one_row;
+    rows = rows || m == all_of_it || m == one_column;
+    cols = cols || m == all_of_it || m == one_row;
   }
   return rows && cols;
 }

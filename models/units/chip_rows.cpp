@@ -23,11 +23,11 @@ void Chip::start_values(std::uint32_t stage) {
   const std::uint64_t place_in_row = f % sp.row_pages;
   const std::uint32_t size = bytes_of(g.accumulator);
 
-  struct Operand {
+  struct Taken {
     View view;
     std::uint32_t port = 0;
   };
-  std::array<Operand, most_stacked> operands;
+  std::array<Taken, most_stacked> operands;
   std::size_t count = 0;
   PageTag made;
   made.operand = sp.operand;
@@ -37,11 +37,11 @@ void Chip::start_values(std::uint32_t stage) {
   for (const ExprNode& node : body) {
     if (node.op != ExprOp::operand) continue;
     const bool known = std::any_of(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(count),
-                                   [&](const Operand& o) { return o.port == node.index; });
+                                   [&](const Taken& o) { return o.port == node.index; });
     if (known) continue;
     if (count == most_stacked || node.index >= sp.ports.size() || sp.ports[node.index].direction != Direction::input)
       return;
-    Operand& o = operands[count++];
+    Taken& o = operands[count++];
     o = {view(s, node.index, f), node.index};
     if (o.view.header == nullptr) return;
     read += o.view.elements * bytes_of(sp.ports[node.index].dtype);
@@ -77,7 +77,7 @@ void Chip::start_values(std::uint32_t stage) {
   bool values = laws_.values && is_arithmetic(g.accumulator) && elements * size <= c_.scratch_bytes;
   std::byte* const kept = values && sp.keeps ? pool_.get() + state.accumulator : nullptr;
   const auto scratch = [&](std::size_t place) { return scratch_.data() + place * c_.scratch_bytes; };
-  const auto take = [&](const Operand& o, std::byte* to) -> const std::byte* {
+  const auto take = [&](const Taken& o, std::byte* to) -> const std::byte* {
     const std::uint32_t in_cols = rows_matter ? o.view.tag.cols : width;
     const Spread how = rows_matter ? sp.reach[o.port] : Spread{};
     const std::uint64_t last = (how.has_rows ? std::uint64_t{height - 1} * in_cols : 0) + (how.has_cols ? width : 1);
@@ -109,7 +109,7 @@ void Chip::start_values(std::uint32_t stage) {
           stack[depth] = kept;
         } else {
           const auto o = std::find_if(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(count),
-                                      [&](const Operand& known) { return known.port == node.index; });
+                                      [&](const Taken& known) { return known.port == node.index; });
           stack[depth] = take(*o, to);
         }
         values = stack[depth] != nullptr;
