@@ -476,7 +476,7 @@ class Symbolic {
       out.begin = 0;
       out.end = out.box.elements();
     }
-    out.term = terms_.converted(g.accumulator, g.result, term);
+    out.term = terms_.given(g.accumulator, g.result, term, stage.origin);
     push_all(a, f, out);
     out.term = term;  // what it keeps is not converted
     held = out;
@@ -518,7 +518,7 @@ class Symbolic {
       return fault(a, f, "applies a function that does not only add to {} before it is complete: {}", text(page),
                    wrong);
     page.kind = Page::Kind::value;
-    page.term = terms_.converted(DType::fp32, type, page.term);
+    page.term = terms_.given(DType::fp32, type, page.term, OperatorId(page.of));
     return true;
   }
 

@@ -62,7 +62,7 @@ Terms::Terms(const SpatialProgram& p) {
     if (formula == no_term) continue;
     formula_of_.emplace(op.out.value, formula);
     // A formula that is an operand alone (a cast that loses nothing) does not turn that operand into another.
-    if (nodes_[formula].kind != Kind::operand) results_.emplace(formula, op.out);
+    if (nodes_[formula].kind != Kind::operand) results_.emplace(std::pair(formula, op.id), op.out);
   }
 }
 
@@ -94,8 +94,13 @@ TermId Terms::join(ExprOp op, DType in, TermId of) {
 TermId Terms::converted(DType from, DType to, TermId of) {
   if (of == no_term) return no_term;
   if (!holds_all(from, to)) of = intern({Kind::converted, {}, to, 0, of, no_term});
-  const auto result = results_.find(of);
-  return result == results_.end() ? of : operand(result->second);
+  return of;
+}
+TermId Terms::given(DType from, DType to, TermId of, std::optional<OperatorId> by) {
+  of = converted(from, to, of);
+  const auto result = results_.lower_bound({of, by.value_or(OperatorId{})});
+  const bool asked = result != results_.end() && result->first.first == of && (!by || result->first.second == *by);
+  return asked ? operand(result->second) : of;
 }
 
 bool Terms::is(TermId term, OperandId o) const {

@@ -9,8 +9,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "compiler/ir/program.h"
@@ -30,9 +32,11 @@ class Terms {
   TermId constant(DType in, double number);
   TermId apply(ExprOp op, DType in, TermId left, TermId right = no_term);
   TermId join(ExprOp op, DType in, TermId of);  // of all elements of a row, in rising column
-  // What `of`, computed in `from`, is in `to`: itself where nothing can be lost; an operand where an operator asks for
-  // just this.
+  // What `of`, computed in `from`, is in `to`: itself where nothing can be lost.
   TermId converted(DType from, DType to, TermId of);
+  // The same of what a stage gives away that works for operator `by` (for any, where it says none): the operand, where
+  // the operator asks for just this. Two operators may ask for the same; each gives its own.
+  TermId given(DType from, DType to, TermId of, std::optional<OperatorId> by);
 
   // Whether `term` is what tensors of operand `o` hold.
   bool is(TermId term, OperandId o) const;
@@ -55,8 +59,8 @@ class Terms {
 
   std::vector<Node> nodes_;
   std::map<Node, TermId> ids_;
-  std::map<TermId, OperandId> results_;         // formula -> the operand that it gives
-  std::map<std::uint32_t, TermId> formula_of_;  // operand -> formula
+  std::map<std::pair<TermId, OperatorId>, OperandId> results_;  // formula, and who asks for it -> the operand
+  std::map<std::uint32_t, TermId> formula_of_;                  // operand -> formula
 };
 
 }  // namespace rdusim::certificate

@@ -34,7 +34,7 @@ TEST_CASE("a softmax is known by its formula, whatever the order of a sum's two 
   Terms t(graph_of(OperatorKind::softmax, 1, f, f));
   const TermId x = t.operand(OperandId{0u});
   const TermId e = t.apply(ExprOp::exponential, f, t.apply(ExprOp::subtract, f, x, t.join(ExprOp::maximum, f, x)));
-  const TermId y = t.converted(f, f, t.apply(ExprOp::divide, f, e, t.join(ExprOp::add, f, e)));
+  const TermId y = t.given(f, f, t.apply(ExprOp::divide, f, e, t.join(ExprOp::add, f, e)), {});
   CHECK(t.is(y, OperandId{1u}));
   CHECK(y == t.operand(OperandId{1u}));
   CHECK_FALSE(t.is(e, OperandId{1u}));
@@ -48,7 +48,7 @@ TEST_CASE("a result is rounded to its type, once and at the end") {
   CHECK(t.converted(DType::bf16, f, a) == a);
   const TermId sum = t.apply(ExprOp::add, f, b, a);
   CHECK_FALSE(t.is(sum, OperandId{2u}));
-  CHECK(t.is(t.converted(f, DType::bf16, sum), OperandId{2u}));
+  CHECK(t.is(t.given(f, DType::bf16, sum, {}), OperandId{2u}));
 }
 
 TEST_CASE("what nobody knows makes nothing known") {
@@ -72,7 +72,7 @@ TEST_CASE("a product knows its sides and whether the right one is transposed") {
   SpatialProgram p = graph_of(OperatorKind::matmul, 2, f, f);
   Terms t(p);
   const TermId a = t.operand(OperandId{0u}), b = t.operand(OperandId{1u});
-  CHECK(t.converted(f, f, t.product(f, a, b, false)) == t.operand(OperandId{2u}));
+  CHECK(t.given(f, f, t.product(f, a, b, false), {}) == t.operand(OperandId{2u}));
   CHECK_FALSE(t.is(t.product(f, a, b, true), OperandId{2u}));
   CHECK_FALSE(t.is(t.product(f, b, a, false), OperandId{2u}));
 }

@@ -116,10 +116,10 @@ TEST_CASE("a header without a shard plan is refused") {
 
 TEST_CASE("an enumerator out of range is refused, with the range") {
   Builder b;
-  const auto plan = fb::CreateShardPlan(b, 1, true, static_cast<fb::ShardKind>(3));
+  const auto plan = fb::CreateShardPlan(b, 1, true, static_cast<fb::ShardKind>(4));
   const std::string said =
       fault(finish(pf::SegmentKind::header, b, fb::CreateHeader(b, 0, 0, 0, 0, 32, true, true, plan)));
-  CHECK(contains(said, "3 is none of the values from none to column"));
+  CHECK(contains(said, "4 is none of the values from none to tensor"));
 
   Builder list;
   const std::vector<fb::DType> dtypes = {fb::DType::fp32, static_cast<fb::DType>(7)};
