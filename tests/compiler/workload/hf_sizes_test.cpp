@@ -200,7 +200,7 @@ TEST_CASE("a vocabulary that is prime is padded to whole tiles, and no row is lo
   }
 }
 
-TEST_CASE("Mixtral on 8 chips: an expert each; on 6 two chips have two; on 16 half of each one's columns") {
+TEST_CASE("Mixtral on 8 chips: an expert each, on 6 two chips have two, on 16 half of each one's columns") {
   const DecoderConfig c = named("mixtral-8x7b");
   const auto experts = [&](std::int64_t n) {
     std::vector<std::int64_t> out;
