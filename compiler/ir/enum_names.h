@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/ir/program.h"
+#include "compiler/workload/operator_names.h"
 
 namespace rdusim {
 
@@ -19,118 +20,21 @@ struct EnumName {
 
   constexpr EnumName() = default;
   constexpr EnumName(const char* name) : file(name), shown(name) {}
+  constexpr EnumName(std::string_view name) : file(name), shown(name) {}
   constexpr EnumName(const char* in_files, const char* in_text) : file(in_files), shown(in_text) {}
 };
 
 // Empty for what is no enumerator.
 constexpr EnumName spelling(DType e) {
-  switch (e) {
-    case DType::int8:
-      return "int8";
-    case DType::int32:
-      return "int32";
-    case DType::int64:
-      return "int64";
-    case DType::fp8_e4m3:
-      return "fp8_e4m3";
-    case DType::fp8_e5m2:
-      return "fp8_e5m2";
-    case DType::bf16:
-      return "bf16";
-    case DType::fp32:
-      return "fp32";
-  }
-  return {};
+  return spelled(e);
 }
 
 constexpr EnumName spelling(TensorRole e) {
-  switch (e) {
-    case TensorRole::input:
-      return "input";
-    case TensorRole::weight:
-      return "weight";
-    case TensorRole::output:
-      return "output";
-    case TensorRole::intermediate:
-      return "intermediate";
-    case TensorRole::state:
-      return "state";
-  }
-  return {};
+  return spelled(e);
 }
 
 constexpr EnumName spelling(OperatorKind e) {
-  switch (e) {
-    case OperatorKind::matmul:
-      return "matmul";
-    case OperatorKind::add:
-      return "add";
-    case OperatorKind::subtract:
-      return "subtract";
-    case OperatorKind::multiply:
-      return "multiply";
-    case OperatorKind::divide:
-      return "divide";
-    case OperatorKind::maximum:
-      return "maximum";
-    case OperatorKind::minimum:
-      return "minimum";
-    case OperatorKind::negate:
-      return "negate";
-    case OperatorKind::absolute:
-      return "absolute";
-    case OperatorKind::relu:
-      return "relu";
-    case OperatorKind::exponential:
-      return "exponential";
-    case OperatorKind::square_root:
-      return "square_root";
-    case OperatorKind::reciprocal:
-      return "reciprocal";
-    case OperatorKind::tanh:
-      return "tanh";
-    case OperatorKind::erf:
-      return "erf";
-    case OperatorKind::sigmoid:
-      return "sigmoid";
-    case OperatorKind::silu:
-      return "silu";
-    case OperatorKind::gelu:
-      return "gelu";
-    case OperatorKind::gelu_tanh:
-      return "gelu_tanh";
-    case OperatorKind::cast:
-      return "cast";
-    case OperatorKind::softmax:
-      return "softmax";
-    case OperatorKind::rms_norm:
-      return "rms_norm";
-    case OperatorKind::layer_norm:
-      return "layer_norm";
-    case OperatorKind::reduce_sum:
-      return "reduce_sum";
-    case OperatorKind::reduce_mean:
-      return "reduce_mean";
-    case OperatorKind::reduce_max:
-      return "reduce_max";
-    case OperatorKind::reduce_min:
-      return "reduce_min";
-    case OperatorKind::rotary:
-      return "rotary";
-    case OperatorKind::attention:
-      return "attention";
-    case OperatorKind::gather:
-      return "gather";
-    case OperatorKind::transpose:
-      return "transpose";
-    case OperatorKind::reshape:
-      return "reshape";
-    case OperatorKind::slice:
-      return "slice";
-    case OperatorKind::concat:
-      return "concat";
-  }
-  return {};
+  return spelled(e);
 }
 
 constexpr EnumName spelling(MemorySpace e) {

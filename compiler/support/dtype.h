@@ -39,7 +39,27 @@ constexpr DType accumulator_of(DType t) {
   }
 }
 
-std::string_view name_of(DType t);                     // "int8", "fp8_e4m3", ...
+// "int8", "fp8_e4m3", ...; empty for what is no enumerator.
+constexpr std::string_view spelled(DType t) {
+  switch (t) {
+    case DType::int8:
+      return "int8";
+    case DType::int32:
+      return "int32";
+    case DType::int64:
+      return "int64";
+    case DType::fp8_e4m3:
+      return "fp8_e4m3";
+    case DType::fp8_e5m2:
+      return "fp8_e5m2";
+    case DType::bf16:
+      return "bf16";
+    case DType::fp32:
+      return "fp32";
+  }
+  return {};
+}
+std::string_view name_of(DType t);  // the same, but "?" for what is no enumerator
 std::optional<DType> dtype_named(std::string_view name);
 
 }  // namespace rdusim
