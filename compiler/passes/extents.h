@@ -10,11 +10,16 @@
 
 namespace rdusim {
 
+// Native tiles along an axis of `elements` elements.
+inline std::uint64_t tiles_of(std::int64_t elements, std::uint32_t tile) {
+  return ceil_div(static_cast<std::uint64_t>(elements), std::uint64_t{tile});
+}
+
 // The extents of `shape` in tiles: the last two axes by the native tile, the ones before by 1.
 inline std::vector<std::uint64_t> tile_grid(const std::vector<std::int64_t>& shape, std::uint32_t tile) {
   std::vector<std::uint64_t> grid;
   for (std::size_t d = 0; d < shape.size(); ++d)
-    grid.push_back(ceil_div(static_cast<std::uint64_t>(shape[d]), d + 2 >= shape.size() ? std::uint64_t{tile} : 1));
+    grid.push_back(tiles_of(shape[d], d + 2 >= shape.size() ? tile : 1));
   return grid;
 }
 

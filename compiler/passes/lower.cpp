@@ -33,6 +33,19 @@ Tensor whole_tensor(const Operand& operand, TensorId id, std::uint32_t tile) {
   return t;
 }
 
+// RDU4118: extents that pages can count.
+bool check_extents(const Operator& op, const Work& w, const Target& target, const std::string& where,
+                   Diagnostics& out) {
+  bool fits = true;
+  for (const std::int64_t extent : {w.m, w.k, w.n}) {
+    if (tiles_of(extent, target.native_tile) <= most_tiles) continue;
+    fits = false;
+    out.error(Code::RDU4118, where, "{} '{}' has an extent of {}; at most {} tiles of {} an axis", name_of(op.kind),
+              op.name, extent, most_tiles, target.native_tile);
+  }
+  return fits;
+}
+
 // An operator that works on rows and columns: the extents that it goes through.
 std::optional<Work> work_by_row(const OperatorGraph& graph, const Operator& op, const Target& target,
                                 const std::string& where, Diagnostics& out) {
@@ -54,10 +67,41 @@ std::optional<Work> work_by_row(const OperatorGraph& graph, const Operator& op, 
   }
   if (!fits) return std::nullopt;
   const Work w = whole_work_of(graph, op);
-  for (const std::int64_t extent : {w.m, w.n})
-    if (ceil_div(static_cast<std::uint64_t>(extent), std::uint64_t{target.native_tile}) > most_tiles)
-      out.error(Code::RDU4118, where, "{} '{}' has an extent of {}; at most {} tiles of {} an axis", name_of(op.kind),
-                op.name, extent, most_tiles, target.native_tile);
+  return check_extents(op, w, target, where, out) ? std::optional(w) : std::nullopt;
+}
+
+std::optional<Work> work_of_matmul(const OperatorGraph& graph, const Operator& op, const Target& target,
+                                   const std::string& where, Diagnostics& out) {
+  const Operand& a = graph.operand(op.in[0]);
+  const Operand& b = graph.operand(op.in[1]);
+  const Operand& c = graph.operand(op.out);
+  if (op.attributes.transposed) {
+    out.error(Code::RDU4113, where, "matmul '{}' has a transposed operand, which is not lowered", op.name);
+    return std::nullopt;
+  }
+  if (a.shape.size() != 2 || b.shape.size() != 2 || c.shape.size() != 2) {
+    out.error(Code::RDU4113, where, "the operands of matmul '{}' have ranks {}, {} and {}; only rank 2 is lowered",
+              op.name, a.shape.size(), b.shape.size(), c.shape.size());
+    return std::nullopt;
+  }
+  if (a.shape[1] != b.shape[0]) {
+    out.error(Code::RDU4104, where, "matmul '{}': the contraction axis of '{}' is {} long, that of '{}' {}", op.name,
+              a.name, a.shape[1], b.name, b.shape[0]);
+    return std::nullopt;
+  }
+  if (target.pcu.macs(a.dtype) == 0) {
+    auto& d = out.error(Code::RDU4111, where, "matmul '{}' is in {}, in which target '{}' does not compute", op.name,
+                        name_of(a.dtype), target.name);
+    std::string can;
+    for (DType t : all_dtypes)
+      if (target.pcu.macs(t) != 0) can += (can.empty() ? "" : ", ") + std::string(name_of(t));
+    d.suggest("it computes in {}", can);
+    return std::nullopt;
+  }
+  Work w = whole_work_of(graph, op);
+  if (!check_extents(op, w, target, where, out)) return std::nullopt;
+  w.m = mutated("lower.rows_are_columns", w.m, w.n);
+  w.k -= mutated<std::int64_t>("lower.contraction_short", 0, target.native_tile);
   return w;
 }
 
@@ -73,53 +117,17 @@ Result<SpatialProgram> lower(SpatialProgram program, const Target& target) {
 
   for (const Operator& op : graph.operators) {
     const std::string where = place_of(program, op);
-    if (!recipe_of(graph, op).empty()) {
-      if (const auto w = work_by_row(graph, op, target, where, out)) {
-        program.work.push_back(*w);
-        program.work.back().id = WorkId(program.work.size() - 1);
-      }
-      continue;
-    }
-    if (op.kind != OperatorKind::matmul || op.in.size() != 2) {
-      out.error(Code::RDU4113, where, "operator '{}' is a {} of {} operands; which is not lowered yet", op.name,
+    const bool by_row = !recipe_of(graph, op).empty();
+    if (!by_row && (op.kind != OperatorKind::matmul || op.in.size() != 2)) {
+      out.error(Code::RDU4113, where, "operator '{}' is a {} of {} operands, which is not lowered yet", op.name,
                 name_of(op.kind), op.in.size());
       continue;
     }
-    const Operand& a = graph.operand(op.in[0]);
-    const Operand& b = graph.operand(op.in[1]);
-    const Operand& c = graph.operand(op.out);
-    if (op.attributes.transposed) {
-      out.error(Code::RDU4113, where, "matmul '{}' has a transposed operand, which is not lowered", op.name);
-      continue;
-    }
-    if (a.shape.size() != 2 || b.shape.size() != 2 || c.shape.size() != 2) {
-      out.error(Code::RDU4113, where, "the operands of matmul '{}' have ranks {}, {} and {}; only rank 2 is lowered",
-                op.name, a.shape.size(), b.shape.size(), c.shape.size());
-      continue;
-    }
-    if (a.shape[1] != b.shape[0]) {
-      out.error(Code::RDU4104, where, "matmul '{}': the contraction axis of '{}' is {} long, that of '{}' {}", op.name,
-                a.name, a.shape[1], b.name, b.shape[0]);
-      continue;
-    }
-    if (target.pcu.macs(a.dtype) == 0) {
-      auto& d = out.error(Code::RDU4111, where, "matmul '{}' is in {}, in which target '{}' does not compute", op.name,
-                          name_of(a.dtype), target.name);
-      std::string can;
-      for (DType t : all_dtypes)
-        if (target.pcu.macs(t) != 0) can += (can.empty() ? "" : ", ") + std::string(name_of(t));
-      d.suggest("it computes in {}", can);
-      continue;
-    }
-    for (const std::int64_t extent : {a.shape[0], a.shape[1], b.shape[1]})
-      if (ceil_div(static_cast<std::uint64_t>(extent), std::uint64_t{target.native_tile}) > most_tiles)
-        out.error(Code::RDU4118, where, "matmul '{}' has an extent of {}; at most {} tiles of {} an axis", op.name,
-                  extent, most_tiles, target.native_tile);
-    Work w = whole_work_of(graph, op);
-    w.id = WorkId(program.work.size());
-    w.m = mutated("lower.rows_are_columns", w.m, w.n);
-    w.k -= mutated<std::int64_t>("lower.contraction_short", 0, target.native_tile);
-    program.work.push_back(w);
+    const std::optional<Work> w =
+        by_row ? work_by_row(graph, op, target, where, out) : work_of_matmul(graph, op, target, where, out);
+    if (!w) continue;
+    program.work.push_back(*w);
+    program.work.back().id = WorkId(program.work.size() - 1);
   }
   if (out.has_errors()) return out;
   return program;

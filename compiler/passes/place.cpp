@@ -31,11 +31,11 @@ class MatmulPlacer {
         t_(t),
         w_(w),
         plan_(*w.plan),
-        op_(p.operators->operators[w.op.value]),
-        build_(p, t, op_, section),
-        a_(tensor_of(op_.in[0])),
-        b_(tensor_of(op_.in[1])),
-        c_(tensor_of(op_.out)) {}
+        build_(p, t, w, section),
+        op_(build_.op()),
+        a_(build_.tensor_of(op_.in[0])),
+        b_(build_.tensor_of(op_.in[1])),
+        c_(build_.tensor_of(op_.out)) {}
 
   void place(SiteAllocator& sites) {
     std::vector<BufferId> partials;
@@ -57,19 +57,12 @@ class MatmulPlacer {
   }
 
  private:
-  const Tensor& tensor_of(OperandId operand) const {
-    return *std::find_if(p_.tensors.begin(), p_.tensors.end(),
-                         [&](const Tensor& t) { return t.operand == operand && t.chip == w_.chip; });
-  }
   DType operand() const { return a_.dtype; }
   DType accumulator() const { return accumulator_of(operand()); }
-  std::uint64_t tiles(std::int64_t elements) const {
-    return ceil_div(static_cast<std::uint64_t>(elements), std::uint64_t{t_.native_tile});
-  }
   // First tile of this work along an axis, as the tensor that holds it counts. The tensor may hold more than the slice
   // (a replica that every chip has whole), and its own offset is where its element 0 lies.
   std::uint64_t base(std::int64_t work_offset, std::int64_t tensor_offset) const {
-    return tiles(work_offset - tensor_offset);
+    return build_.tiles(work_offset - tensor_offset);
   }
   std::string suffix(std::uint64_t slice) const { return slice == 0 ? "" : "_k" + std::to_string(slice); }
 
@@ -88,7 +81,7 @@ class MatmulPlacer {
   std::pair<StageId, BufferId> place_slice(std::uint64_t l, GroupId group) {
     const std::string k = suffix(l);
     const std::uint64_t firings = plan_.rounds_m * plan_.rounds_n * plan_.k_pages;
-    const std::uint64_t mt = tiles(w_.m), nt = tiles(w_.n), kt = tiles(w_.k);
+    const std::uint64_t mt = build_.tiles(w_.m), nt = build_.tiles(w_.n), kt = build_.tiles(w_.k);
     const std::uint64_t first_k = l * plan_.k_pages * plan_.page_k;
     const std::uint64_t end_k = std::min(kt, first_k + plan_.k_pages * plan_.page_k);
     const std::vector<std::uint64_t> loops = {plan_.rounds_m, plan_.rounds_n, plan_.k_pages};
@@ -150,7 +143,7 @@ class MatmulPlacer {
                                             {input_port(a), input_port(b), push});
     if (mutated("place.edge_left_out", true, false)) build_.add_edge(from_a, a, {matmul});
     build_.add_edge(from_b, b, {matmul});
-    assign_work(matmul, l);
+    build_.assign_work(matmul, l);
     return {matmul, out};
   }
 
@@ -204,27 +197,12 @@ class MatmulPlacer {
                           {{plan_.sites_m * plan_.block_m, 0}, {0, plan_.sites_n * plan_.block_n}},
                           {},
                           {plan_.block_m, plan_.block_n},
-                          {row + tiles(w_.m), col + tiles(w_.n)}};
+                          {row + build_.tiles(w_.m), col + build_.tiles(w_.n)}};
     for_each_instance([&](std::uint64_t i, std::uint64_t j) {
       pattern.first.push_back(
           {row + i * plan_.block_m, col + mutated("place.store_over_the_neighbour", j, 0) * plan_.block_n});
     });
     return pattern;
-  }
-
-  void assign_work(StageId stage, std::uint64_t slice) {
-    const std::uint64_t blocks_m = plan_.sites_m * plan_.rounds_m, blocks_n = plan_.sites_n * plan_.rounds_n;
-    WorkAssignment assignment{stage, w_.id, {}};
-    for_each_instance([&](std::uint64_t i, std::uint64_t j) {
-      std::vector<std::uint64_t> items;
-      for (std::uint64_t r = 0; r < plan_.rounds_m; ++r)
-        for (std::uint64_t s = 0; s < plan_.rounds_n; ++s)
-          items.push_back((mutated("place.work_of_another_slice", slice, 0) * blocks_m + i + r * plan_.sites_m) *
-                              blocks_n +
-                          j + s * plan_.sites_n);
-      assignment.items.push_back(std::move(items));
-    });
-    p_.placement->work.push_back(std::move(assignment));
   }
 
   void add_tree() {
@@ -252,8 +230,8 @@ class MatmulPlacer {
   const Target& t_;
   const Work& w_;
   const BlockPlan& plan_;
-  const Operator& op_;
   SectionBuilder build_;
+  const Operator& op_;
   const Tensor& a_;
   const Tensor& b_;
   const Tensor& c_;

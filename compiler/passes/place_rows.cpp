@@ -26,8 +26,8 @@ class RowPlacer {
         t_(t),
         w_(w),
         plan_(*w.plan),
-        op_(p.operators->operators[w.op.value]),
-        build_(p, t, op_, section),
+        build_(p, t, w, section),
+        op_(build_.op()),
         steps_(recipe_of(*p.operators, op_)),
         accumulator_(accumulator_of(p.operators->operand(op_.in[0]).dtype)) {}
 
@@ -36,7 +36,7 @@ class RowPlacer {
     for (std::uint32_t i = 0; i < op_.in.size(); ++i) place_operand(i);
     for (std::uint32_t s = 0; s < steps_.size(); ++s) place_step(s);
     const Result& last = results_.back();
-    const Tensor& c = tensor_of(op_.out);
+    const Tensor& c = build_.tensor_of(op_.out);
     const Span span{true, !steps_.back().is_column};
     const StageId store =
         build_.add_stage("store", Store{c.id, pattern(c, span), {}}, group_, next_movement(),
@@ -44,7 +44,7 @@ class RowPlacer {
     consumers_[last.buffer.value].push_back(store);
     for (const Result& r : results_) build_.add_edge(r.stage, r.buffer, consumers_[r.buffer.value]);
     for (const Source& s : sources_) build_.add_edge(s.load, s.buffer, consumers_[s.buffer.value]);
-    assign_work(last.stage);
+    build_.assign_work(last.stage);
   }
 
  private:
@@ -60,13 +60,6 @@ class RowPlacer {
     BufferId buffer;
   };
 
-  const Tensor& tensor_of(OperandId operand) const {
-    return *std::find_if(p_.tensors.begin(), p_.tensors.end(),
-                         [&](const Tensor& t) { return t.operand == operand && t.chip == w_.chip; });
-  }
-  std::uint64_t tiles(std::int64_t elements) const {
-    return ceil_div(static_cast<std::uint64_t>(elements), std::uint64_t{t_.native_tile});
-  }
   Engine next_movement() { return movement_engine(t_, movements_++); }
 
   Span span_of(std::uint32_t operand) const {
@@ -90,15 +83,15 @@ class RowPlacer {
     };
     pattern.stride.push_back(axes(row_step, 0));
     if (span.columns) pattern.stride.push_back(axes(0, column_step));
-    const std::uint64_t first_row = span.rows && !is_row ? tiles(w_.offset_m - t.offset[0]) : 0;
-    const std::uint64_t first_column = span.columns ? tiles(w_.offset_n - t.offset.back()) : 0;
+    const std::uint64_t first_row = span.rows && !is_row ? build_.tiles(w_.offset_m - t.offset[0]) : 0;
+    const std::uint64_t first_column = span.columns ? build_.tiles(w_.offset_n - t.offset.back()) : 0;
     for (std::uint64_t i = 0; i < plan_.sites_m; ++i)
       for (std::uint64_t j = 0; j < plan_.sites_n; ++j)
         pattern.first.push_back(axes(first_row + (span.rows ? i * plan_.block_m : 0),
                                      first_column + (span.columns ? j * plan_.block_n : 0)));
     pattern.page_tiles = axes(span.rows ? plan_.block_m : 1, span.columns ? plan_.block_n : 1);
     pattern.extent_tiles =
-        axes(first_row + (span.rows ? tiles(w_.m) : 1), first_column + (span.columns ? tiles(w_.n) : 1));
+        axes(first_row + (span.rows ? build_.tiles(w_.m) : 1), first_column + (span.columns ? build_.tiles(w_.n) : 1));
     return pattern;
   }
 
@@ -112,7 +105,7 @@ class RowPlacer {
     for (std::uint32_t s = 0; s < steps_.size(); ++s)
       for (const Step::Source source : steps_[s].in)
         if (source == Step::Source{false, operand}) takers.push_back(s);
-    const Tensor& t = tensor_of(op_.in[operand]);
+    const Tensor& t = build_.tensor_of(op_.in[operand]);
     const Span span = span_of(operand);
     const Bytes page = page_bytes(span.rows ? plan_.block_m : 1, span.columns ? plan_.block_n : 1, span.rows ? w_.m : 1,
                                   span.columns ? w_.n : 1, t.dtype, t_.native_tile);
@@ -188,26 +181,12 @@ class RowPlacer {
     return consumers_[b.value];
   }
 
-  void assign_work(StageId stage) {
-    const std::uint64_t blocks_n = plan_.sites_n * plan_.rounds_n;
-    WorkAssignment assignment{stage, w_.id, {}};
-    for (std::uint64_t i = 0; i < plan_.sites_m; ++i)
-      for (std::uint64_t j = 0; j < plan_.sites_n; ++j) {
-        std::vector<std::uint64_t> items;
-        for (std::uint64_t r = 0; r < plan_.rounds_m; ++r)
-          for (std::uint64_t s = 0; s < plan_.rounds_n; ++s)
-            items.push_back((i + r * plan_.sites_m) * blocks_n + j + s * plan_.sites_n);
-        assignment.items.push_back(std::move(items));
-      }
-    p_.placement->work.push_back(std::move(assignment));
-  }
-
   SpatialProgram& p_;
   const Target& t_;
   const Work& w_;
   const BlockPlan& plan_;
-  const Operator& op_;
   SectionBuilder build_;
+  const Operator& op_;
   std::vector<Step> steps_;
   DType accumulator_;
   GroupId group_;

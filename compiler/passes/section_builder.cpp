@@ -1,10 +1,16 @@
 #include "compiler/passes/section_builder.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "compiler/passes/extents.h"
+#include "compiler/passes/mutate.h"
 
 namespace rdusim {
+
+const Tensor& SectionBuilder::tensor_of(OperandId operand) const {
+  return *std::find_if(p_.tensors.begin(), p_.tensors.end(),
+                       [&](const Tensor& t) { return t.operand == operand && t.chip == w_.chip; });
+}
 
 GroupId SectionBuilder::add_group(Group group) {
   group.id = GroupId(p_.placement->groups.size());
@@ -54,6 +60,23 @@ EdgeId SectionBuilder::add_edge(StageId from, BufferId buffer, std::vector<Stage
   if (!is_local(handshake)) e.routes.resize(e.to.size());
   p_.edges.push_back(std::move(e));
   return p_.edges.back().id;
+}
+
+void SectionBuilder::assign_work(StageId stage, std::uint64_t slice) {
+  const BlockPlan& plan = *w_.plan;
+  const std::uint64_t blocks_m = plan.sites_m * plan.rounds_m, blocks_n = plan.sites_n * plan.rounds_n;
+  WorkAssignment assignment{stage, w_.id, {}};
+  for (std::uint64_t i = 0; i < plan.sites_m; ++i)
+    for (std::uint64_t j = 0; j < plan.sites_n; ++j) {
+      std::vector<std::uint64_t> items;
+      for (std::uint64_t r = 0; r < plan.rounds_m; ++r)
+        for (std::uint64_t s = 0; s < plan.rounds_n; ++s)
+          items.push_back((mutated("place.work_of_another_slice", slice, 0) * blocks_m + i + r * plan.sites_m) *
+                              blocks_n +
+                          j + s * plan.sites_n);
+      assignment.items.push_back(std::move(items));
+    }
+  p_.placement->work.push_back(std::move(assignment));
 }
 
 }  // namespace rdusim

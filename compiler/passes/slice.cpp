@@ -12,8 +12,8 @@ namespace rdusim {
 namespace {
 
 std::int64_t split_extent(const OperatorGraph& graph, const Operator& op, ShardKind kind) {
-  if (op.kind != OperatorKind::matmul) return whole_work_of(graph, op).n;
-  return kind == ShardKind::row ? graph.operand(op.in[0]).shape[1] : graph.operand(op.in[1]).shape[1];
+  const Work whole = whole_work_of(graph, op);
+  return kind == ShardKind::row ? whole.k : whole.n;
 }
 
 bool divides(std::int64_t extent, std::uint32_t chips) {
@@ -40,16 +40,12 @@ std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Opera
   return static_cast<std::uint32_t>(graph.operand(op.out).shape.size() - 1);
 }
 
-bool is_point_wise(const Operator& op) {
-  return is_binary_point_wise(op.kind) || is_unary_point_wise(op.kind);
-}
-
 // By operand: whether a matmul reads it as its left one, as it is or by way of point-wise operators.
 std::vector<bool> lead_to_matmul(const OperatorGraph& graph) {
   std::vector<bool> lead(graph.operands.size(), false);
   for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
     if (op->kind == OperatorKind::matmul) lead[op->in[0].value] = true;
-    if (!is_point_wise(*op) || !lead[op->out.value]) continue;
+    if (!is_point_wise(op->kind) || !lead[op->out.value]) continue;
     for (const OperandId in : op->in) lead[in.value] = true;
   }
   return lead;
@@ -77,7 +73,7 @@ std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan&
     ShardKind& kind = kinds[op.id.value];
     if (op.kind != OperatorKind::matmul) {
       kind = ShardKind::none;
-      for (std::size_t in = 0; in < op.in.size() && is_point_wise(op); ++in)
+      for (std::size_t in = 0; in < op.in.size() && is_point_wise(op.kind); ++in)
         if (is_column(op.in[in]) && spans_columns(graph, op, in)) kind = ShardKind::column;
       continue;
     }

@@ -1,8 +1,8 @@
 // Which part of every operand each chip holds, and which part of every operator it computes, under a shard plan.
 //
-//   row       C(m x n) = sum over chips c of A[:, kc] B[kc, :]: every chip has a full-shape partial sum, which a
-//   reduction joins column    C[:, nc] = A B[:, nc]: every chip owns columns; an all-gather joins them where a reader
-//   needs others
+//   row       C(m x n) = sum over chips c of A[:, kc] B[kc, :]: every chip has a full-shape partial sum,
+//             which a reduction joins
+//   column    C[:, nc] = A B[:, nc]: every chip owns columns; an all-gather joins them where a reader needs others
 //
 // A point-wise operator that reads what a column-parallel one left on its chips works on those columns, as if it were
 // part of it; every other operator that is no matmul is worked out by every chip whole (none).

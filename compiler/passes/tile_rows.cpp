@@ -29,8 +29,8 @@ std::optional<BlockPlan> row_plan(const OperatorGraph& graph, const Work& w, con
   const Operator& op = graph.operators[w.op.value];
   const DType accumulator = accumulator_of(graph.operand(op.in[0]).dtype);
   const std::uint64_t tile = t.native_tile;
-  const std::uint64_t mt = ceil_div(static_cast<std::uint64_t>(w.m), tile);
-  const std::uint64_t nt = ceil_div(static_cast<std::uint64_t>(w.n), tile);
+  const std::uint64_t mt = tiles_of(w.m, t.native_tile);
+  const std::uint64_t nt = tiles_of(w.n, t.native_tile);
 
   const std::uint64_t rows = std::min<std::uint64_t>(tile, static_cast<std::uint64_t>(w.m));
   const std::uint64_t widest = std::max<std::uint64_t>(most_row_page_bytes / (rows * tile * bytes_of(accumulator)), 1);

@@ -141,6 +141,9 @@ constexpr bool is_binary_point_wise(OperatorKind k) {
 constexpr bool is_unary_point_wise(OperatorKind k) {
   return k >= OperatorKind::negate && k <= OperatorKind::cast;
 }
+constexpr bool is_point_wise(OperatorKind k) {
+  return is_binary_point_wise(k) || is_unary_point_wise(k);
+}
 constexpr bool is_row_wise(OperatorKind k) {
   return k >= OperatorKind::softmax && k <= OperatorKind::reduce_min;
 }

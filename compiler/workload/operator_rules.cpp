@@ -115,7 +115,7 @@ std::optional<Shape> row_wise_shape(const OperatorCase& c) {
 }
 
 std::optional<Shape> result_shape(const OperatorCase& c) {
-  if (is_binary_point_wise(c.op.kind) || is_unary_point_wise(c.op.kind)) return point_wise_shape(c);
+  if (is_point_wise(c.op.kind)) return point_wise_shape(c);
   if (is_row_wise(c.op.kind)) return row_wise_shape(c);
   if (is_move(c.op.kind)) return move_shape(c);
   switch (c.op.kind) {
