@@ -200,4 +200,16 @@ std::vector<Contraction> contractions(const SpatialProgram& program) {
   return result;
 }
 
+std::uint64_t followed_until(const std::vector<Contribution>& contributions, ContractionRanges& ranges) {
+  ranges.clear();
+  for (const Contribution& c : contributions) ranges.emplace_back(c.k_begin, c.k_end);
+  std::sort(ranges.begin(), ranges.end());
+  std::uint64_t next = 0;
+  for (const auto& [begin, end] : ranges) {
+    if (begin != next) break;
+    next = end;
+  }
+  return next;
+}
+
 }  // namespace rdusim

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "compiler/ir/program.h"
 #include "models/events/events.h"
+#include "models/events/provenance.h"
 
 namespace rdusim {
 
@@ -77,5 +79,11 @@ struct Contraction {
   std::optional<std::uint64_t> k;
 };
 std::vector<Contraction> contractions(const SpatialProgram& program);
+
+// Ranges [begin, end) of a contraction.
+using ContractionRanges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+// Puts the ranges of `contributions` in order into `ranges`; how far they follow each other from 0 on, without gap or
+// overlap.
+std::uint64_t followed_until(const std::vector<Contribution>& contributions, ContractionRanges& ranges);
 
 }  // namespace rdusim

@@ -149,15 +149,8 @@ void ProvenanceChecker::on(const PageStored& e) {
                       to_string(e.tag, p), text(id));
     return;
   }
-  std::vector<std::pair<std::uint64_t, std::uint64_t>>& have = ranges_;
-  have.clear();
-  for (const Contribution& c : contributions) have.emplace_back(c.k_begin, c.k_end);
-  std::sort(have.begin(), have.end());
-  std::uint64_t next = 0;
-  for (const auto& [begin, end] : have) {
-    if (begin != next) break;
-    next = end;
-  }
+  const std::uint64_t next = followed_until(contributions, ranges_);
+  const ContractionRanges& have = ranges_;
   const std::uint64_t k = contraction_[operand.value].k.value_or(have.empty() ? 0 : have.back().second);
   if (next == k && !have.empty()) {
     ++s.complete;

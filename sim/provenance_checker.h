@@ -1,9 +1,9 @@
 // What a sum is made of: every contribution to every output exactly once, whatever the values are.
 //
-//   RDU7012 operands-mixed        a matmul joins pages of one contraction range, of the block and range of its work
-//   item RDU7011 contribution-mixed    a fold adds pages of one output block, chunk and trip RDU7010
-//   contribution-doubled  no contraction index is in a sum twice, whichever chips computed it RDU7009
-//   contribution-missing  at the store the contributions tile [0, k) of the operator
+//   RDU7012 operands-mixed        a matmul joins pages of one contraction range, of the block and range of its work item
+//   RDU7011 contribution-mixed    a fold adds pages of one output block, chunk and trip
+//   RDU7010 contribution-doubled  no contraction index is in a sum twice, whichever chips computed it
+//   RDU7009 contribution-missing  at the store the contributions tile [0, k) of the operator
 //
 // Works in timing-only runs: pages carry their contributions by number (models/events/provenance.h).
 #pragma once
@@ -55,7 +55,7 @@ class ProvenanceChecker final : public EventSink {
   std::vector<std::optional<OperandId>> operands_;               // by buffer: page_operands()
   std::vector<certificate::Whole> wholes_;                       // by buffer: page_frames()
   std::vector<Sum> judged_;                                      // by provenance id; grows with the table
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;  // scratch
+  ContractionRanges ranges_;  // scratch
 };
 
 }  // namespace rdusim

@@ -99,15 +99,8 @@ void ValueChecker::check_complete(const PartialFolded& e) {
   if (is_value(operand) || table_ == nullptr) return;
   const bool sum = operand.value < contraction_.size() && contraction_[operand.value].op && e.added.provenance != 0;
   if (!sum) return;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> held;
-  for (const Contribution& c : table_->contributions(e.added.provenance)) held.emplace_back(c.k_begin, c.k_end);
-  std::sort(held.begin(), held.end());
-  std::uint64_t next = 0;
-  for (const auto& [begin, end] : held) {
-    if (begin != next) break;
-    next = end;
-  }
-  const std::uint64_t k = contraction_[operand.value].k.value_or(held.empty() ? 0 : held.back().second);
+  const std::uint64_t next = followed_until(table_->contributions(e.added.provenance), ranges_);
+  const std::uint64_t k = contraction_[operand.value].k.value_or(ranges_.empty() ? 0 : ranges_.back().second);
   if (next == k && k != 0) return;
   const SpatialProgram& p = instances_.program();
   violations_.found(Code::RDU7009, e.at, instances_.place(e.stage),

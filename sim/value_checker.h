@@ -56,6 +56,7 @@ class ValueChecker final : public EventSink {
   std::vector<Maker> makers_;             // by stage
   std::vector<Row> rows_;                 // by stage instance
   std::vector<Contraction> contraction_;  // by operand
+  ContractionRanges ranges_;              // scratch
 };
 
 }  // namespace rdusim

@@ -47,24 +47,6 @@ T one_operand(OperatorKind kind, T x) {
   }
 }
 
-template <class T>
-T two_operands(OperatorKind kind, T a, T b) {
-  switch (kind) {
-    case OperatorKind::add:
-      return a + b;
-    case OperatorKind::subtract:
-      return a - b;
-    case OperatorKind::multiply:
-      return a * b;
-    case OperatorKind::divide:
-      return a / b;
-    case OperatorKind::maximum:
-      return max_of(a, b);
-    default:
-      return min_of(a, b);
-  }
-}
-
 // Integers wrap around: computed unsigned, compared signed.
 template <class U>
 U one_integer(OperatorKind kind, U x) {
@@ -81,9 +63,22 @@ U one_integer(OperatorKind kind, U x) {
   }
 }
 
+using reference::max_of;  // of floats, beside the following
+using reference::min_of;
 template <class U>
-U two_integers(OperatorKind kind, U a, U b) {
-  using Signed = std::make_signed_t<U>;
+U max_of(U a, U b) {
+  return static_cast<std::make_signed_t<U>>(a) > static_cast<std::make_signed_t<U>>(b) ? a : b;
+}
+template <class U>
+U min_of(U a, U b) {
+  return static_cast<std::make_signed_t<U>>(a) < static_cast<std::make_signed_t<U>>(b) ? a : b;
+}
+
+template <class T>
+constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, Bounded>;
+
+template <class T>
+T two_operands(OperatorKind kind, T a, T b) {
   switch (kind) {
     case OperatorKind::add:
       return a + b;
@@ -92,21 +87,24 @@ U two_integers(OperatorKind kind, U a, U b) {
     case OperatorKind::multiply:
       return a * b;
     case OperatorKind::maximum:
-      return static_cast<Signed>(a) > static_cast<Signed>(b) ? a : b;
+      return max_of(a, b);
+    case OperatorKind::minimum:
+      return min_of(a, b);
     default:
-      return static_cast<Signed>(a) < static_cast<Signed>(b) ? a : b;
+      break;
   }
+  // Rules keep integers from being divided.
+  if constexpr (is_real<T>) return a / b;
+  return a;
 }
 
 template <class T>
-constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, Bounded>;
-
-template <class T>
 T compute(OperatorKind kind, T a, T b) {
+  if (!is_unary_point_wise(kind)) return two_operands(kind, a, b);
   if constexpr (is_real<T>)
-    return is_unary_point_wise(kind) ? one_operand(kind, a) : two_operands(kind, a, b);
+    return one_operand(kind, a);
   else
-    return is_unary_point_wise(kind) ? one_integer(kind, a) : two_integers(kind, a, b);
+    return one_integer(kind, a);
 }
 
 // ---- places
