@@ -1,6 +1,6 @@
 // Semaphore hand-offs, at every event: a receiver raises `ready` once a generation, and for none before the sender has
-// begun the one before it; the sender consumes a generation when all its receivers have raised it, raises `valid` once
-// a generation and receiver, and each is waited for once; the values follow from the counts and stay within the
+// begun the one before it; the sender consumes a generation when all its receivers have raised it, raises `valid` once a
+// generation and receiver, and each is waited for once; the values follow from the counts and stay within the
 // semaphore's width; no page lands that no generation has sent, and `valid` is not raised before the generation's page
 // has landed.
 //

@@ -14,9 +14,9 @@ inline constexpr std::uint64_t most_depth_steps = 40'000'000;
 // No run can do with less: what one firing claims or looks at, and what is there from the start. At least 1.
 std::vector<std::uint64_t> depth_floors(const SpatialProgram& program);
 
-// d(b) of each buffer: the least depth with which all that hand-offs join it to (its cluster) runs to its end, all
-// other depths as given; 0 where that is not worked out: no depth of this buffer alone lets the cluster end, or the
-// limit on steps is reached. Where the cluster does not end with the depths given, d(b) is a depth that cures it.
+// d(b) of each buffer: the least depth with which all that hand-offs join it to (its cluster) runs to its end, all other
+// depths as given; 0 where that is not worked out: no depth of this buffer alone lets the cluster end, or the limit on
+// steps is reached. Where the cluster does not end with the depths given, d(b) is a depth that cures it.
 //
 // Exact under program.h's rule of firing, whatever the order of firings (token_run.h). The buffers of a cluster are
 // tried at their floors together, then in halves, so that a cluster of many buffers at their floors costs one run; one

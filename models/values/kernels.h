@@ -1,8 +1,7 @@
 // Arithmetic on pages: the same bits on every computer.
 //
-// A page's elements are row-major little-endian without gaps. The order of every sum is fixed (rising k, vectorised
-// over columns only), products and sums are rounded separately (the build sets -ffp-contract=off). Integers wrap
-// around.
+// A page's elements are row-major little-endian without gaps. The order of every sum is fixed (rising k, vectorised over
+// columns only), products and sums are rounded separately (the build sets -ffp-contract=off). Integers wrap around.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +42,8 @@ void join_rows(ElementOp op, DType type, const std::byte* in, std::byte* held, s
 // Converts n elements. float -> float: round to nearest even, NaN stays NaN; to fp8 with `saturate`: beyond the largest
 // finite value (infinity included) becomes that value, without: infinity (e5m2) or NaN (e4m3); bf16, like fp32,
 // overflows to infinity. integer -> narrower
-// integer: saturate, or the low bits. float -> integer: to nearest even, saturating, NaN to 0. integer -> float:
-// nearest even.
+// integer: saturate, or the low bits. float -> integer: to nearest even, saturating, NaN to 0. integer -> float: nearest
+// even.
 void convert(DType from, const std::byte* in, DType to, std::byte* out, std::size_t n, bool saturate);
 
 // Single elements, the definitions that the above follow. Bit patterns in, bit patterns out.

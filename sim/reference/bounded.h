@@ -9,11 +9,11 @@
 //   a / b          (e_a + |a / b| e_b) / (|b| - e_b), and the rounding
 //   sqrt a         e_a / sqrt a, or sqrt(a + e_a) where a is smaller than e_a, and the rounding
 //   exp a          exp(a) (exp(e_a) - 1), and 2 u for the function (elementary.h: 1 unit in the last place)
-//   tanh a         e_a times the greatest slope within e_a of a, which is at most 4 exp(-2 |a|); erf a: the same, at
-//   most
-//                  2 / sqrt(pi) exp(-a a); and 2 u
-//   a sum of n     the sum of errors, and gamma(n - 1) = (n - 1) u / (1 - (n - 1) u) times the sum of |x| + e: in any
-//   order a dot product  gamma(n) times the sum of |a b|: in any order max, min       the greater of both
+//   tanh a         e_a times the greatest slope within e_a of a, which is at most 4 exp(-2 |a|)
+//   erf a          the same, at most 2 / sqrt(pi) exp(-a a); both: and 2 u
+//   a sum of n     the sum of errors, and gamma(n - 1) = (n - 1) u / (1 - (n - 1) u) times the sum of |x| + e: in any order
+//   a dot product  gamma(n) times the sum of |a b|: in any order
+//   max, min       the greater of both
 //
 // A rounding in the subnormal range adds at most 2^-149. What double itself rounds, 2^-53, is 2^29 times less than any
 // of this and is covered by counting a rounding as 1.001 u.
