@@ -106,8 +106,10 @@ struct Listeners {
   Statistics statistics;
 
   std::vector<EventSink*> sinks() {
-    return {&handshakes, &tokens, &semaphores, &barriers,    &pages,
-            &provenance, &made,   &coverage,   &collectives, &statistics};
+    std::vector<EventSink*> all = {&handshakes, &tokens, &semaphores, &barriers,    &pages,
+                                   &provenance, &made,   &coverage,   &collectives, &statistics};
+    if (!made.watches()) std::erase(all, &made);
+    return all;
   }
   void finish(Cycle at) {
     handshakes.finish(at);

@@ -17,14 +17,18 @@ certificate::Whole whole_of(const PageFrame& frame) {
 }  // namespace
 
 ValueChecker::ValueChecker(const Instances& instances, Violations& violations)
-    : instances_(instances),
-      violations_(violations),
-      makers_(instances.program().stages.size()),
-      contraction_(contractions(instances.program())) {
+    : instances_(instances), violations_(violations) {
   const SpatialProgram& p = instances.program();
+  const bool any = std::any_of(p.stages.begin(), p.stages.end(), [](const Stage& s) {
+    const auto* generic = std::get_if<Generic>(&s.kind);
+    return generic != nullptr && makes_values(*generic);
+  });
+  if (!any) return;
+  makers_.resize(p.stages.size());
+  rows_.resize(instances.stages());
+  contraction_ = contractions(p);
   const auto operands = page_operands(p);
   const std::vector<PageFrame> frames = page_frames(p);
-  bool any = false;
   for (const Stage& s : p.stages) {
     const auto* generic = std::get_if<Generic>(&s.kind);
     if (generic == nullptr || !makes_values(*generic)) continue;
@@ -44,9 +48,7 @@ ValueChecker::ValueChecker(const Instances& instances, Violations& violations)
       wholes.push_back(&frames[port.buffer.value]);
     }
     maker.whole = whole_of(row_frame(wholes));
-    any = true;
   }
-  if (any) rows_.resize(instances.stages());
 }
 
 void ValueChecker::wrong(const PartialFolded& e, const std::string& expected) {

@@ -26,6 +26,9 @@ class ValueChecker final : public EventSink {
   // The table that events' numbers refer to; before the first event. It outlives the run.
   void use(const ProvenanceTable& table) { table_ = &table; }
 
+  // Whether the program makes values at all: of another, no event concerns it.
+  bool watches() const { return !makers_.empty(); }
+
   void on(const PartialFolded& e) override;
 
  private:
