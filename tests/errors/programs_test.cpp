@@ -11,7 +11,7 @@
 #include "compiler/program/program_json.h"
 #include "tests/errors/broken_programs.h"
 
-namespace rdusim {
+namespace rdusim::programs_test {
 namespace {
 
 std::string path_of(Code code) {
@@ -125,4 +125,4 @@ TEST_CASE("no rule of a program is without its file") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::programs_test

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+namespace rdusim::codes_test {
+
 namespace {
 
 struct Entry {
@@ -75,3 +77,5 @@ TEST_CASE("a bad list of codes is seen") {
                    {1001, "RDU1001", "a", "a rule that is long", "cure"}})
             .size() == 3);
 }
+
+}  // namespace rdusim::codes_test

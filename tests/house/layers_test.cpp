@@ -13,6 +13,8 @@
 #include <tuple>
 #include <vector>
 
+namespace rdusim::layers_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -278,3 +280,5 @@ TEST_CASE("an include is read as the compiler reads it") {
   CHECK(found[1].angled);
   CHECK(found[1].line == 2);
 }
+
+}  // namespace rdusim::layers_test

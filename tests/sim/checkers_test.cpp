@@ -12,7 +12,7 @@
 #include "sim/token_checker.h"
 #include "tests/sim/small_program.h"
 
-namespace rdusim {
+namespace rdusim::checkers_test {
 namespace {
 
 using namespace test;
@@ -550,4 +550,4 @@ TEST_CASE("what is observed is held against what was proved") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::checkers_test

@@ -13,7 +13,7 @@
 
 #include "compiler/support/json.h"
 
-namespace rdusim {
+namespace rdusim::cli_test {
 namespace {
 
 struct Outcome {
@@ -223,4 +223,4 @@ TEST_CASE("there is no colour where there is no terminal") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::cli_test

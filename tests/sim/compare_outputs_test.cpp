@@ -6,7 +6,7 @@
 #include "sim/compare_outputs.h"
 #include "tests/sim/small_program.h"
 
-namespace rdusim {
+namespace rdusim::compare_outputs_test {
 namespace {
 
 using namespace test;
@@ -188,4 +188,4 @@ TEST_CASE("the estimate counts the tensors of all chips, and nothing of values w
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::compare_outputs_test

@@ -4,7 +4,7 @@
 
 #include "tests/sim/small_program.h"
 
-namespace rdusim::test {
+namespace rdusim::test::decisions_test {
 namespace {
 
 std::string text(const SpatialProgram& p) {
@@ -44,4 +44,4 @@ TEST_CASE("a decision that is taken otherwise shows") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::decisions_test

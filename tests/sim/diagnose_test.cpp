@@ -3,7 +3,7 @@
 #include "sim/diagnose.h"
 #include "tests/sim/small_program.h"
 
-namespace rdusim {
+namespace rdusim::diagnose_test {
 namespace {
 
 using namespace test;
@@ -179,4 +179,4 @@ TEST_CASE("sites that differ along an axis are folded to a range") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::diagnose_test

@@ -9,7 +9,7 @@
 #include "sim/fault_text.h"
 #include "tests/sim/small_program.h"
 
-namespace rdusim {
+namespace rdusim::fault_matrix_test {
 namespace {
 
 using namespace test;
@@ -95,4 +95,4 @@ TEST_CASE("the page about faults has the table's rows") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::fault_matrix_test

@@ -3,7 +3,7 @@
 #include "sim/fault_text.h"
 #include "tests/sim/small_program.h"
 
-namespace rdusim {
+namespace rdusim::fault_text_test {
 namespace {
 
 using namespace test;
@@ -72,4 +72,4 @@ TEST_CASE("a fault that the program does not have is refused with what it has") 
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::fault_text_test

@@ -11,7 +11,7 @@
 #include "sim/token_checker.h"
 #include "tests/models/systemc/hand_built.h"
 
-namespace rdusim {
+namespace rdusim::gather_test {
 namespace {
 
 using namespace test;
@@ -104,4 +104,4 @@ TEST_CASE("pages that lie in a landing buffer from the start are not taken for p
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::gather_test

@@ -10,7 +10,7 @@
 
 #include "compiler/support/json.h"
 
-namespace rdusim {
+namespace rdusim::model_command_test {
 namespace {
 
 struct ModelRun {
@@ -159,4 +159,4 @@ TEST_CASE("rdusim compile takes a model's options for models only, and judges th
   CHECK(says(experts.err, "a router that takes 2 of 8 experts"));
 }
 
-}  // namespace rdusim
+}  // namespace rdusim::model_command_test

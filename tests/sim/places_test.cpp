@@ -4,7 +4,7 @@
 #include "sim/places.h"
 #include "tests/sim/small_program.h"
 
-namespace rdusim {
+namespace rdusim::places_test {
 namespace {
 
 using namespace test;
@@ -94,4 +94,4 @@ TEST_CASE("channels, receivers and buffers are numbered densely and named back")
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::places_test

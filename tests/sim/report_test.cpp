@@ -2,7 +2,7 @@
 
 #include "sim/report.h"
 
-namespace rdusim {
+namespace rdusim::report_test {
 namespace {
 
 Report finished() {
@@ -144,4 +144,4 @@ TEST_CASE("the summary says verdict, cycles, the collective and its contribution
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::report_test

@@ -4,7 +4,7 @@
 #include "sim/statistics.h"
 #include "tests/sim/small_program.h"
 
-namespace rdusim {
+namespace rdusim::statistics_test {
 namespace {
 
 using namespace test;
@@ -126,4 +126,4 @@ TEST_CASE("the residuals add up to simulated - predicted, whatever was simulated
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::statistics_test

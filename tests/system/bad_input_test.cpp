@@ -11,7 +11,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::bad_input_test {
 namespace {
 
 std::vector<std::string> with_files(std::vector<std::string> names) {
@@ -152,4 +152,4 @@ TEST_CASE("a program of a million stages that are none is refused, in seconds an
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::bad_input_test

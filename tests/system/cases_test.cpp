@@ -7,7 +7,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::cases_test {
 namespace {
 
 // Status 2, just that code, one line of error, nothing on standard output and no file.
@@ -242,4 +242,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::cases_test

@@ -6,7 +6,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::chip_use_test {
 namespace {
 
 Target sn40l() {
@@ -86,4 +86,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::chip_use_test

@@ -8,7 +8,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::ci_examples_test {
 namespace {
 
 // Runs a command of a shell in the folder; standard output and error go to a file there.
@@ -64,4 +64,4 @@ TEST_CASE("the workflow files call the script with workloads that are there") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::ci_examples_test

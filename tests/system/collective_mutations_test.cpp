@@ -10,7 +10,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::collective_mutations_test {
 namespace {
 
 Json& stage(Json& p, std::string_view name) {
@@ -285,4 +285,4 @@ TEST_CASE("tensors that lie on each other, or in a place of another size, are re
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::collective_mutations_test

@@ -6,7 +6,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::compare_and_history_test {
 namespace {
 
 // Reports of one program on sn40l, and on an sn40l whose links within a node are slower.
@@ -166,4 +166,4 @@ TEST_CASE("what cannot be compared or kept is refused, with its code") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::compare_and_history_test

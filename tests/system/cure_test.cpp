@@ -4,7 +4,7 @@
 #include "sim/understudy.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::cure_test {
 namespace {
 
 // A compiled program whose matmul wants `need` pages of its first operand at once before it takes the first of every
@@ -113,4 +113,4 @@ TEST_CASE("a run that ends needs no cure, and whoever stood by goes") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::cure_test

@@ -9,7 +9,7 @@
 #include "tests/system/scenario.h"
 #include "tests/system/stream_program.h"
 
-namespace rdusim::test {
+namespace rdusim::test::deadlock_cases_test {
 namespace {
 
 bool says(const std::string& text, std::string_view words) {
@@ -341,4 +341,4 @@ TEST_CASE("sixty-four sites that are stuck alike are one line with their range")
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::deadlock_cases_test

@@ -19,7 +19,7 @@
 #include "tests/system/random_streams.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::deadlock_properties_test {
 namespace {
 
 void pin(int count) {
@@ -164,4 +164,4 @@ TEST_CASE("of any graph, depths found together let it run to its end, and none c
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::deadlock_properties_test

@@ -4,7 +4,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::depths_test {
 namespace {
 
 TEST_CASE("a program sized by minimum depths computes the same, in less room and no fewer cycles") {
@@ -68,4 +68,4 @@ TEST_CASE("a way of sizing that there is not is refused with those that there ar
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::depths_test

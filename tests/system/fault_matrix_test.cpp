@@ -6,7 +6,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::fault_matrix_test {
 namespace {
 
 struct Program {
@@ -123,4 +123,4 @@ TEST_CASE("jitter does not hide a fault") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::fault_matrix_test

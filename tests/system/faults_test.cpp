@@ -9,7 +9,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::faults_test {
 namespace {
 
 class Machine {
@@ -218,4 +218,4 @@ TEST_CASE("a fault at a place that does not exist is refused, with what does") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::faults_test

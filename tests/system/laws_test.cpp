@@ -6,7 +6,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::laws_test {
 namespace {
 
 const char* const algorithms[] = {"through-one", "direct", "ring"};
@@ -248,4 +248,4 @@ TEST_CASE("cycles do not depend on the values of the operands") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::laws_test

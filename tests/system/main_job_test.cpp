@@ -8,7 +8,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::main_job_test {
 namespace {
 
 using Keys = std::vector<std::string>;
@@ -164,4 +164,4 @@ TEST_CASE("the two matmuls of an MLP, one behind the other, are exact however th
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::main_job_test

@@ -11,7 +11,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::matrix_test {
 namespace {
 
 constexpr const char* chip_counts[] = {"1", "2", "3", "5", "6", "7"};
@@ -141,4 +141,4 @@ TEST_CASE("a result that rounds is the same to the bit whenever it is computed a
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::matrix_test

@@ -11,7 +11,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::operands_test {
 namespace {
 
 constexpr std::int64_t m = 33, k = 192, n = 64;
@@ -240,4 +240,4 @@ TEST_CASE("an element has the same bits whatever the size of the reduced message
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::operands_test

@@ -5,7 +5,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::operators_test {
 namespace {
 
 std::string tensor(std::string_view name, std::string_view role, std::string_view shape, std::string_view dtype,
@@ -126,4 +126,4 @@ TEST_CASE("a gated MLP passes every check without values, and takes as many cycl
   CHECK(number(timed, "cycles", "simulated") == number(valued, "cycles", "simulated"));
 }
 
-}  // namespace rdusim::test
+}  // namespace rdusim::test::operators_test

@@ -6,7 +6,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::pins_test {
 namespace {
 
 // The [schedule.OP] tables that show prints, as a workload file takes them.
@@ -83,4 +83,4 @@ TEST_CASE("one number of a pinned schedule can be changed, and it is what is sho
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::pins_test

@@ -5,7 +5,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::portable_test {
 namespace {
 
 TEST_CASE("a portable program run on n chips is the program compiled for n") {
@@ -62,4 +62,4 @@ TEST_CASE("a portable program that the chips do not divide is refused as it is l
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::portable_test

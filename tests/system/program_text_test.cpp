@@ -6,7 +6,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::program_text_test {
 namespace {
 
 TEST_CASE("assemble after show --json gives the same bytes, and they run the same") {
@@ -118,4 +118,4 @@ TEST_CASE("compile gives the same bytes twice, from another folder, and through 
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::program_text_test

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string>
 
+namespace rdusim::readme_test {
+
 namespace {
 
 // What a shell prints for `command`, both streams, in the project's folder, with this build's rdusim first on the path.
@@ -66,3 +68,5 @@ TEST_CASE("the README's session prints what the README says") {
   }
   CHECK(told == real);
 }
+
+}  // namespace rdusim::readme_test

@@ -6,7 +6,7 @@
 
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::regress_test {
 namespace {
 
 int regress(const Folder& folder, const std::string& options) {
@@ -45,4 +45,4 @@ TEST_CASE("a cycle more, a figure less and a program more are seen by the regres
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::regress_test

@@ -10,7 +10,7 @@
 #include "tests/system/scenario.h"
 #include "tests/system/stream_program.h"
 
-namespace rdusim::test {
+namespace rdusim::test::rows_test {
 namespace {
 
 const AffineMap whole = {{1, 0, 0}, {0, 1, 0}}, one_row = {{0, 0, 0}, {0, 1, 0}}, one_column = {{1, 0, 0}, {0, 0, 0}};
@@ -377,4 +377,4 @@ TEST_CASE("what does not belong together in a stack of products is refused") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::rows_test

@@ -4,7 +4,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::scale_test {
 namespace {
 
 TEST_CASE("256 chips with one active site each, column-sharded, compile and run in seconds and little memory") {
@@ -37,4 +37,4 @@ TEST_CASE("256 chips with one active site each reduce in a ring, in seconds and 
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::scale_test

@@ -4,7 +4,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::shapes_test {
 namespace {
 
 // One decoded token through a layer of Llama-3.1-8B (hidden 4096, intermediate 14336, 32 query and 2 x 8 key and value
@@ -159,4 +159,4 @@ TEST_CASE("results of 31, 33 and 63 columns and rows are exact, reduced over 3 c
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::shapes_test

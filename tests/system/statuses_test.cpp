@@ -9,7 +9,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::statuses_test {
 namespace {
 
 // One error with `code`, status `status`, nothing on standard output, and no file but those that were there.
@@ -240,4 +240,4 @@ TEST_CASE("no colour and no progress line in a pipe") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::statuses_test

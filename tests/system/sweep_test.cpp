@@ -13,7 +13,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::sweep_test {
 namespace {
 
 // 1, 2, 3 (which no contraction here divides) and 4 chips, two collectives, three bandwidths.
@@ -147,4 +147,4 @@ TEST_CASE("two sweeps in one folder at a time are refused") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::sweep_test

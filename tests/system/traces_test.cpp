@@ -4,7 +4,7 @@
 #include "compiler/support/json.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::traces_test {
 namespace {
 
 TEST_CASE("tracing changes no cycle and no value, and the log says what the report says") {
@@ -60,4 +60,4 @@ TEST_CASE("what a check finds is in the trace that the run leaves, and a replay 
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::traces_test

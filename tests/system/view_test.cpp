@@ -8,7 +8,7 @@
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
-namespace rdusim::test {
+namespace rdusim::test::view_test {
 namespace {
 
 Json page_data(const std::string& html) {
@@ -131,4 +131,4 @@ TEST_CASE("a roofline has no load above its memory and no matmul above its peak"
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::view_test

@@ -10,7 +10,7 @@
 #include "traces/event_log_blocks.h"
 #include "traces/wire.h"
 
-namespace rdusim {
+namespace rdusim::event_log_test {
 namespace {
 
 using namespace test;
@@ -321,4 +321,4 @@ TEST_CASE("a limit is kept, and what it left out is counted") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::event_log_test

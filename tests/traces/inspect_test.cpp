@@ -11,7 +11,7 @@
 #include "traces/inspect.h"
 #include "traces/table.h"
 
-namespace rdusim {
+namespace rdusim::inspect_test {
 namespace {
 
 using namespace test;
@@ -290,4 +290,4 @@ TEST_CASE("what a trace will hold is foretold within a fifth") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::inspect_test

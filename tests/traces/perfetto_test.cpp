@@ -11,7 +11,7 @@
 #include "tests/traces/traced_run.h"
 #include "traces/event_log.h"
 
-namespace rdusim {
+namespace rdusim::perfetto_test {
 namespace {
 
 using namespace test;
@@ -286,4 +286,4 @@ TEST_CASE("Chrome's JSON has whole numbers, nested slices and the same firings")
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::perfetto_test

@@ -5,7 +5,7 @@
 #include "tests/traces/traced_run.h"
 #include "traces/event_log.h"
 
-namespace rdusim {
+namespace rdusim::replay_test {
 namespace {
 
 using namespace test;
@@ -131,4 +131,4 @@ TEST_CASE("a log that does not hold every event, or not the end, is not replayed
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::replay_test

@@ -8,7 +8,7 @@
 #include "traces/event_log.h"
 #include "traces/timebase.h"
 
-namespace rdusim {
+namespace rdusim::vcd_test {
 namespace {
 
 using namespace test;
@@ -120,4 +120,4 @@ TEST_CASE("the same run gives the same waveform, byte for byte, and it has no da
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::vcd_test

@@ -12,7 +12,7 @@
 #include "tests/compiler/ir/sample_program.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-namespace rdusim {
+namespace rdusim::agreement_test {
 namespace {
 
 struct Base {
@@ -94,4 +94,4 @@ TEST_CASE("whatever number a program is given, the checker answers, and soon") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::agreement_test

@@ -11,7 +11,7 @@
 #include "tests/compiler/ir/sample_program.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-namespace rdusim {
+namespace rdusim::check_test {
 namespace {
 
 SpatialProgram compiled(const OperatorGraph& graph, const Target& target, const ShardPlan& plan) {
@@ -451,4 +451,4 @@ TEST_CASE("a refuted obligation is reported with its witness") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::check_test

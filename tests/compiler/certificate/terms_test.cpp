@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace rdusim;
+namespace rdusim::terms_test {
 using namespace rdusim::certificate;
 
 namespace {
@@ -78,3 +78,5 @@ TEST_CASE("a product knows its sides and whether the right one is transposed") {
 }
 
 }  // namespace
+
+}  // namespace rdusim::terms_test

@@ -6,7 +6,7 @@
 #include "compiler/cost/cost.h"
 #include "tests/compiler/ir/sample_program.h"
 
-namespace rdusim {
+namespace rdusim::collective_cost_test {
 namespace {
 
 constexpr CollectiveKind all_kinds[] = {CollectiveKind::reduce,         CollectiveKind::all_reduce,
@@ -206,4 +206,4 @@ TEST_CASE("more bandwidth, less latency or fewer bytes never cost more") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::collective_cost_test

@@ -5,7 +5,7 @@
 #include "tests/compiler/ir/sample_program.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-namespace rdusim {
+namespace rdusim::estimate_test {
 namespace {
 
 SpatialProgram compiled(const OperatorGraph& graph, const Target& target, const ShardPlan& plan) {
@@ -143,4 +143,4 @@ TEST_CASE("nothing crosses on one chip") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::estimate_test

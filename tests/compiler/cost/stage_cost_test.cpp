@@ -5,7 +5,7 @@
 #include "compiler/cost/cost.h"
 #include "tests/compiler/ir/sample_program.h"
 
-namespace rdusim {
+namespace rdusim::stage_cost_test {
 namespace {
 
 Target machine() {
@@ -99,4 +99,4 @@ TEST_CASE("a ragged tensor loads what exists") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::stage_cost_test

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-namespace rdusim {
+namespace rdusim::access_pattern_test {
 namespace {
 
 // A 2 x 3 nest over pages of 2 x 4 tiles of a 4 x 12 grid, row of pages after row.
@@ -96,4 +96,4 @@ TEST_CASE("axes before the last two are seen in single elements") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::access_pattern_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace rdusim {
+namespace rdusim::graph_test {
 namespace {
 
 SpatialProgram stages(std::size_t count) {
@@ -101,4 +101,4 @@ TEST_CASE("an empty section has an empty order") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::graph_test

@@ -6,7 +6,7 @@
 #include "compiler/ir/untimed_run.h"
 #include "tests/compiler/ir/rate_programs.h"
 
-namespace rdusim {
+namespace rdusim::least_depths_test {
 namespace {
 
 using sample::crossed;
@@ -135,4 +135,4 @@ TEST_CASE("firings that no number holds are said to be too large") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::least_depths_test

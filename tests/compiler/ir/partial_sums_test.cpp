@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace rdusim {
+namespace rdusim::partial_sums_test {
 namespace {
 
 SumLeaf part(std::uint32_t chip, std::int64_t begin, std::int64_t end) {
@@ -51,4 +51,4 @@ TEST_CASE("a sum of adjacent ranges in any order is complete, and another operat
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::partial_sums_test

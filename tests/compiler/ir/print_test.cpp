@@ -9,7 +9,7 @@
 #include "compiler/support/file.h"
 #include "tests/compiler/ir/sample_program.h"
 
-namespace rdusim {
+namespace rdusim::print_test {
 namespace {
 
 void check_golden(const std::string& name, const std::string& first_line, const std::string& printed) {
@@ -116,4 +116,4 @@ TEST_CASE("every obligation, hand-off and kind has a name") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::print_test

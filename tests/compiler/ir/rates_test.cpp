@@ -5,7 +5,7 @@
 
 #include "tests/compiler/ir/sample_program.h"
 
-namespace rdusim {
+namespace rdusim::rates_test {
 namespace {
 
 TEST_CASE("a sum over phases takes whole cycles and the part that is left") {
@@ -89,4 +89,4 @@ TEST_CASE("a scatter gives the pages out in turn") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::rates_test

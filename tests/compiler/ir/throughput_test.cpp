@@ -6,7 +6,7 @@
 
 #include "tests/compiler/ir/rate_programs.h"
 
-namespace rdusim {
+namespace rdusim::throughput_test {
 namespace {
 
 using sample::pair_of;
@@ -119,4 +119,4 @@ TEST_CASE("a program with more firings than are looked at says so") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::throughput_test

@@ -5,7 +5,7 @@
 #include "compiler/ir/clusters.h"
 #include "tests/compiler/ir/rate_programs.h"
 
-namespace rdusim {
+namespace rdusim::untimed_run_test {
 namespace {
 
 using sample::buffer;
@@ -150,4 +150,4 @@ TEST_CASE("collectives that are not expanded yet give every member the sum of al
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::untimed_run_test

@@ -7,7 +7,7 @@
 
 #include "tests/compiler/ir/sample_program.h"
 
-namespace rdusim {
+namespace rdusim::verify_test {
 namespace {
 
 using sample::buffer;
@@ -734,4 +734,4 @@ TEST_CASE("all faults are reported, not the first") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::verify_test

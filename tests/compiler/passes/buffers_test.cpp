@@ -4,7 +4,7 @@
 #include "compiler/compile.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-using namespace rdusim;
+namespace rdusim::buffers_test {
 using namespace rdusim::test;
 
 namespace {
@@ -113,3 +113,5 @@ TEST_CASE("an unknown pass to stop after is refused") {
   REQUIRE_FALSE(p.ok());
   CHECK(p.diagnostics().contains(Code::RDU4115));
 }
+
+}  // namespace rdusim::buffers_test

@@ -5,7 +5,7 @@
 #include "tests/compiler/ir/sample_program.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-namespace rdusim {
+namespace rdusim::certify_test {
 namespace {
 
 Certificate certified(SpatialProgram p, const Target& t) {
@@ -108,4 +108,4 @@ TEST_CASE("a certificate that is there is left alone") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::certify_test

@@ -12,7 +12,7 @@
 #include "compiler/passes/expand.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-using namespace rdusim;
+namespace rdusim::collective_test {
 using namespace rdusim::test;
 
 namespace {
@@ -534,3 +534,5 @@ TEST_CASE("any shape over any number of chips joins soundly") {
     check_all(joined(one_matmul(m, k * 32 * chips, n, type, result), over(chips, ShardKind::row, kind, a), t), t);
   }));
 }
+
+}  // namespace rdusim::collective_test

@@ -10,7 +10,7 @@
 #include "compiler/support/file.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-using namespace rdusim;
+namespace rdusim::golden_test {
 using namespace rdusim::test;
 
 namespace {
@@ -90,3 +90,5 @@ TEST_CASE("golden: the three forms of an all-reduce, and a reduction to one chip
                  joined(small(3), over(3, ShardKind::row, CollectiveKind::reduce, a), sn40l()));
   }
 }
+
+}  // namespace rdusim::golden_test

@@ -1,6 +1,6 @@
 #include "tests/compiler/passes/matmul_graphs.h"
 
-using namespace rdusim;
+namespace rdusim::lower_test {
 using namespace rdusim::test;
 
 TEST_CASE("lowering gives every operand a tensor with its tile grid and range, and every matmul its work") {
@@ -50,3 +50,5 @@ TEST_CASE("lowering refuses an extent of more tiles than pages can count") {
   REQUIRE_FALSE(p.ok());
   CHECK(p.diagnostics().contains(Code::RDU4118));
 }
+
+}  // namespace rdusim::lower_test

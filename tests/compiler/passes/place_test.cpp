@@ -3,7 +3,7 @@
 #include "compiler/passes/sites.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-using namespace rdusim;
+namespace rdusim::place_test {
 using namespace rdusim::test;
 
 namespace {
@@ -133,3 +133,5 @@ TEST_CASE("a block of instances reads through AGCUs evenly") {
   const auto [least, most] = std::minmax_element(readers.begin(), readers.end());
   CHECK(*most - *least <= 1);
 }
+
+}  // namespace rdusim::place_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace rdusim;
+namespace rdusim::recipe_test {
 
 namespace {
 
@@ -79,3 +79,5 @@ TEST_CASE("a softmax takes its maximum, its sum and its quotient in this order")
   CHECK(steps[1].in == std::vector<Step::Source>{{false, 0}, {true, 0}});
   CHECK_FALSE(steps[2].join);
 }
+
+}  // namespace rdusim::recipe_test

@@ -6,7 +6,7 @@
 
 #include "tests/compiler/passes/matmul_graphs.h"
 
-using namespace rdusim;
+namespace rdusim::ring_order_test {
 using namespace rdusim::test;
 
 namespace {
@@ -77,3 +77,5 @@ TEST_CASE("a large machine is answered in bounded time") {
   CHECK(ring(t, 256).size() == 256);
   CHECK(ring(full_mesh(sn40l(), 64), 64).size() == 64);
 }
+
+}  // namespace rdusim::ring_order_test

@@ -7,7 +7,7 @@
 #include "compiler/cost/cost.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-namespace rdusim {
+namespace rdusim::schedule_test {
 namespace {
 
 SpatialProgram scheduled(const OperatorGraph& graph, const Target& target, const ShardPlan& plan) {
@@ -109,4 +109,4 @@ TEST_CASE("a schedule that is there is left alone") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::schedule_test

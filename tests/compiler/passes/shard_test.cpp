@@ -10,7 +10,7 @@
 #include "compiler/passes/rewrite.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-using namespace rdusim;
+namespace rdusim::shard_test {
 using namespace rdusim::test;
 
 namespace {
@@ -573,3 +573,5 @@ TEST_CASE("any shape that divides is sliced without gap or overlap, with its pag
     RC_ASSERT(macs == m * split * other);
   }));
 }
+
+}  // namespace rdusim::shard_test

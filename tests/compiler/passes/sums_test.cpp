@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace rdusim;
+namespace rdusim::sums_test {
 
 namespace {
 
@@ -46,3 +46,5 @@ TEST_CASE("moving a sum moves every leaf, and no addition") {
   const Sum sum = left_deep({leaf(0, 0, 2), leaf(0, 2, 4)});
   CHECK(moved_to(sum, ChipId(5), 100) == left_deep({leaf(5, 100, 102), leaf(5, 102, 104)}));
 }
+
+}  // namespace rdusim::sums_test

@@ -4,7 +4,7 @@
 #include "compiler/passes/expand.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
-using namespace rdusim;
+namespace rdusim::tile_test {
 using namespace rdusim::test;
 
 namespace {
@@ -177,3 +177,5 @@ TEST_CASE("operators that share sites share their semaphores") {
   CHECK(landings > 0);
   CHECK(landings <= target.site.semaphores);
 }
+
+}  // namespace rdusim::tile_test

@@ -6,7 +6,7 @@
 #include "compiler/program/segments.h"
 #include "prog_bin_generated.h"
 
-using namespace rdusim;
+namespace rdusim::hostile_segments_test {
 namespace pf = program_file;
 namespace fb = prog_bin;
 
@@ -344,3 +344,5 @@ TEST_CASE("a segment that is not the table that its kind names is refused") {
   other.kind = pf::SegmentKind::stages;
   CHECK(!fault(other).empty());
 }
+
+}  // namespace rdusim::hostile_segments_test

@@ -14,7 +14,7 @@
 #include "tests/compiler/program/made_programs.h"
 #include "tests/compiler/program/repaired.h"
 
-using namespace rdusim;
+namespace rdusim::prog_bin_test {
 using made::small_program;
 namespace pf = program_file;
 
@@ -384,3 +384,5 @@ TEST_CASE("each program file of the errors folder is refused with the code that 
   CHECK(made::each_refused_file(".bin", [](const std::string& bytes, Code code) { CHECK(refusal(bytes) == code); }) ==
         7);
 }
+
+}  // namespace rdusim::prog_bin_test

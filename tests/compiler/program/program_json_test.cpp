@@ -13,7 +13,7 @@
 #include "compiler/support/file.h"
 #include "tests/compiler/program/made_programs.h"
 
-using namespace rdusim;
+namespace rdusim::program_json_test {
 using made::small_program;
 
 namespace {
@@ -427,3 +427,5 @@ TEST_CASE("the example of the page that describes the format is a program") {
   REQUIRE(program.ok());
   CHECK(program->stages.size() == 4);
 }
+
+}  // namespace rdusim::program_json_test

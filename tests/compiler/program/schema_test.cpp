@@ -12,6 +12,8 @@
 #include "compiler/program/segments.h"
 #include "compiler/support/file.h"
 
+namespace rdusim::schema_test {
+
 namespace {
 
 const std::string folder = std::string(RDUSIM_SOURCE_DIR) + "/tests/compiler/program/";
@@ -57,3 +59,5 @@ TEST_CASE("a schema that older readers would misread does not conform") {
   CHECK_FALSE(conforms(edited("  firings:ulong;\n", "  more:bool;\n  firings:ulong;\n")));
   CHECK_FALSE(conforms(edited("enum BufferKind : ubyte { fifo, interm }", "enum BufferKind : ubyte { interm, fifo }")));
 }
+
+}  // namespace rdusim::schema_test

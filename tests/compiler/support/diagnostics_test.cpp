@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace rdusim;
+namespace rdusim::diagnostics_test {
 
 TEST_CASE("a diagnostic says where, what, why and what to do") {
   Diagnostics out;
@@ -79,3 +79,5 @@ TEST_CASE("every code is found with its own entry") {
   for (const CodeInfo& c : all_codes()) CHECK(info(c.code).name == c.name);
   CHECK(info(static_cast<Code>(1)).code == Code::RDU9001);
 }
+
+}  // namespace rdusim::diagnostics_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace rdusim;
+namespace rdusim::dtype_test {
 
 TEST_CASE("every dtype is found by its name, and by no other") {
   for (DType t : all_dtypes) CHECK(dtype_named(name_of(t)) == t);
@@ -24,3 +24,5 @@ TEST_CASE("an accumulator is at least as wide as what it sums") {
     CHECK(is_integer(accumulator_of(t)) == is_integer(t));
   }
 }
+
+}  // namespace rdusim::dtype_test

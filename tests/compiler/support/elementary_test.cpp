@@ -9,7 +9,7 @@
 
 #include "compiler/support/split_mix.h"
 
-using namespace rdusim;
+namespace rdusim::elementary_test {
 
 namespace {
 
@@ -71,3 +71,5 @@ TEST_CASE("elementary functions give the same bits everywhere") {
   CHECK(std::bit_cast<std::uint32_t>(erf_fp32(0.5f)) == 0x3F053F7Bu);
   CHECK(std::bit_cast<std::uint32_t>(erf_fp32(2.5f)) == 0x3F7FE554u);
 }
+
+}  // namespace rdusim::elementary_test

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-using namespace rdusim;
+namespace rdusim::file_test {
 namespace fs = std::filesystem;
 
 namespace {
@@ -157,3 +157,5 @@ TEST_CASE(
   CHECK(nearest("", names).empty());
   CHECK(nearest(std::string(100000, 's'), names).empty());
 }
+
+}  // namespace rdusim::file_test

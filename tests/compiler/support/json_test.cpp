@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-using namespace rdusim;
+namespace rdusim::json_test {
 
 namespace {
 
@@ -243,3 +243,5 @@ TEST_CASE("on mutated texts this reader accepts what nlohmann's accepts, but for
   CHECK(accepted > 100);
   CHECK(refused > 100);
 }
+
+}  // namespace rdusim::json_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace rdusim {
+namespace rdusim::pattern_test {
 namespace {
 
 TEST_CASE("a pattern's star stands for anything") {
@@ -16,4 +16,4 @@ TEST_CASE("a pattern's star stands for anything") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::pattern_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-using namespace rdusim;
+namespace rdusim::toml_test {
 
 namespace {
 
@@ -143,3 +143,5 @@ TEST_CASE("characters from U+FE26 to U+FEFE outside of a string are a fault of s
   }
   CHECK(place_of_fault("a = \"\uFE38\" # \uFEFE\n") == "ok");
 }
+
+}  // namespace rdusim::toml_test

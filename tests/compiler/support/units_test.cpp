@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
-using namespace rdusim;
+namespace rdusim::units_test {
 
 namespace {
 constexpr std::uint64_t max64 = std::numeric_limits<std::uint64_t>::max();
@@ -146,3 +146,5 @@ TEST_CASE("a decimal that is printed and read is the same fraction") {
     RC_ASSERT(exact_fraction(static_cast<double>(thousandths) / 1000.0) == make_fraction(thousandths, 1000));
   }));
 }
+
+}  // namespace rdusim::units_test

@@ -11,7 +11,7 @@
 
 #include "compiler/target/target.h"
 
-using namespace rdusim;
+namespace rdusim::errors_test {
 namespace fs = std::filesystem;
 
 namespace {
@@ -144,3 +144,5 @@ TEST_CASE("a mutated target is read or refused, and never anything else") {
   }
   CHECK(refused > 100);
 }
+
+}  // namespace rdusim::errors_test

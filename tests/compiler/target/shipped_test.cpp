@@ -7,7 +7,7 @@
 #include "compiler/target/describe.h"
 #include "compiler/target/target.h"
 
-using namespace rdusim;
+namespace rdusim::shipped_test {
 
 namespace {
 
@@ -161,3 +161,5 @@ TEST_CASE("a machine is described with what follows from its numbers, and every 
     CHECK(n.range.has_value() == (!n.published && n.key != "agcu.at"));
   }
 }
+
+}  // namespace rdusim::shipped_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-using namespace rdusim;
+namespace rdusim::topology_test {
 
 namespace {
 
@@ -148,3 +148,5 @@ TEST_CASE("the number of links is known before they are made") {
     }
   }));
 }
+
+}  // namespace rdusim::topology_test

@@ -11,7 +11,7 @@
 
 #include "compiler/workload/read_workload.h"
 
-using namespace rdusim;
+namespace rdusim::errors_test {
 
 namespace {
 
@@ -94,3 +94,5 @@ TEST_CASE("the examples are read without a word, and keep the rules of a graph")
   }
   CHECK(examples >= 5);
 }
+
+}  // namespace rdusim::errors_test

@@ -14,7 +14,7 @@
 #include "compiler/workload/operator_graph.h"
 #include "tests/compiler/workload/temporary_folder.h"
 
-using namespace rdusim;
+namespace rdusim::fill_reader_test {
 
 namespace {
 
@@ -283,3 +283,5 @@ TEST_CASE("threads may read one file at once") {
   for (std::thread& t : threads) t.join();
   CHECK(wrong == 0);
 }
+
+}  // namespace rdusim::fill_reader_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-using namespace rdusim;
+namespace rdusim::fill_rules_test {
 
 namespace {
 
@@ -123,3 +123,5 @@ TEST_CASE(
     RC_ASSERT(hidden == !warning(modulus, shape).empty());
   }));
 }
+
+}  // namespace rdusim::fill_rules_test

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-using namespace rdusim;
+namespace rdusim::float_bits_test {
 
 namespace {
 
@@ -107,3 +107,5 @@ TEST_CASE("rounding to fp8 is what trying all codes finds") {
     }
   }));
 }
+
+}  // namespace rdusim::float_bits_test

@@ -5,7 +5,7 @@
 
 #include "compiler/workload/read_workload.h"
 
-using namespace rdusim;
+namespace rdusim::graph_rules_test {
 
 namespace {
 
@@ -197,3 +197,5 @@ TEST_CASE("every cycle is named once, from the operator that stands first") {
   CHECK(codes(graph) == Codes{1015, 1015});
   CHECK(out.list()[0].message == "2 operators wait for each other: 'matmul0' -> 'matmul1' -> 'matmul0'");
 }
+
+}  // namespace rdusim::graph_rules_test

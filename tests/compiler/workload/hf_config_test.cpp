@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-using namespace rdusim;
+namespace rdusim::hf_config_test {
 
 namespace {
 
@@ -299,3 +299,5 @@ TEST_CASE("a config with bytes changed, cut or put in is read or refused, never 
     RC_ASSERT(config->query_width() <= DecoderLimits::attention_width);
   }));
 }
+
+}  // namespace rdusim::hf_config_test

@@ -16,7 +16,7 @@
 #include "tests/compiler/workload/data_files.h"
 #include "tests/compiler/workload/temporary_folder.h"
 
-using namespace rdusim;
+namespace rdusim::hf_graph_test {
 
 namespace {
 
@@ -379,3 +379,5 @@ TEST_CASE("an index that is none is refused") {
   }
   CHECK(parse_weight_map(R"({"weight_map": {"a": "b.safetensors"}})", "index")->at("a") == "b.safetensors");
 }
+
+}  // namespace rdusim::hf_graph_test

@@ -5,7 +5,7 @@
 
 #include "compiler/workload/hf_config.h"
 
-using namespace rdusim;
+namespace rdusim::hf_request_test {
 
 namespace {
 
@@ -74,3 +74,5 @@ TEST_CASE("fp8 is for the linear layers, the rest stays in bf16") {
   CHECK(types_of(smollm(), {.dtype = DType::fp32}).other == DType::fp32);
   CHECK(types_of(smollm(), {}).linear == DType::bf16);
 }
+
+}  // namespace rdusim::hf_request_test

@@ -8,7 +8,7 @@
 
 #include "compiler/workload/hf_config.h"
 
-using namespace rdusim;
+namespace rdusim::hf_rotary_test {
 
 namespace {
 
@@ -80,3 +80,5 @@ TEST_CASE("a table has a row a position, its numbers those of the dtype") {
     CHECK(first.sines[i] == 0);
   }
 }
+
+}  // namespace rdusim::hf_rotary_test

@@ -8,7 +8,7 @@
 
 #include "compiler/workload/hf_config.h"
 
-using namespace rdusim;
+namespace rdusim::hf_sizes_test {
 
 namespace {
 
@@ -265,3 +265,5 @@ TEST_CASE("over any number of chips everything is held somewhere, and copies are
     RC_ASSERT(held >= decoder_sizes(c, r).all.bytes + decoder_sizes(c, r).cache_bytes);
   }));
 }
+
+}  // namespace rdusim::hf_sizes_test

@@ -9,7 +9,7 @@
 #include "tests/compiler/workload/data_files.h"
 #include "tests/compiler/workload/temporary_folder.h"
 
-using namespace rdusim;
+namespace rdusim::npy_test {
 
 namespace {
 
@@ -203,3 +203,5 @@ TEST_CASE("any change to a header is read or refused, never worse") {
     if (header.ok()) RC_ASSERT(header->data_offset <= bytes.size());
   }));
 }
+
+}  // namespace rdusim::npy_test

@@ -13,7 +13,7 @@
 #include "compiler/workload/read_workload.h"
 #include "tests/compiler/workload/temporary_folder.h"
 
-using namespace rdusim;
+namespace rdusim::onnx_test {
 
 namespace {
 
@@ -185,3 +185,5 @@ TEST_CASE("a model of any bytes is read or refused") {
     if (graph.ok()) RC_ASSERT(check_graph(*graph).empty());
   }));
 }
+
+}  // namespace rdusim::onnx_test

@@ -13,7 +13,7 @@
 #include "compiler/workload/operator_traits.h"
 #include "compiler/workload/read_workload.h"
 
-using namespace rdusim;
+namespace rdusim::operator_rules_test {
 
 namespace {
 
@@ -318,3 +318,5 @@ TEST_CASE("a transpose undone gives the shape it began with, and slices joined a
     RC_ASSERT(One(OperatorKind::concat, parts, DType::int8, join).codes(shape).empty());
   }));
 }
+
+}  // namespace rdusim::operator_rules_test

@@ -11,7 +11,7 @@
 #include "tests/compiler/workload/data_files.h"
 #include "tests/compiler/workload/temporary_folder.h"
 
-using namespace rdusim;
+namespace rdusim::read_workload_test {
 
 namespace {
 
@@ -424,3 +424,5 @@ TEST_CASE("an empty file, and files of another kind, say what is missing") {
   CHECK(parse("{\"json\": true}").diagnostics().contains(Code::RDU1003));
   CHECK(parse("name = \"a\"\nops = [1]\n[tensors]\n").diagnostics().contains(Code::RDU1006));
 }
+
+}  // namespace rdusim::read_workload_test

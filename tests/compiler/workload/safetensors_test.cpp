@@ -8,7 +8,7 @@
 #include "tests/compiler/workload/data_files.h"
 #include "tests/compiler/workload/temporary_folder.h"
 
-using namespace rdusim;
+namespace rdusim::safetensors_test {
 
 namespace {
 
@@ -185,3 +185,5 @@ TEST_CASE("a tensor that is not there is answered with the likely one") {
   CHECK(code(safetensors_data_offset(*index, "layers.0.w", DType::int8, {2, 2}, "m", "here")) ==
         "safetensors-mismatch");
 }
+
+}  // namespace rdusim::safetensors_test

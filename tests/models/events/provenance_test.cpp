@@ -4,7 +4,7 @@
 
 #include "models/events/events.h"
 
-namespace rdusim {
+namespace rdusim::provenance_test {
 namespace {
 
 Contribution part(std::size_t chip, std::uint64_t begin, std::uint64_t end) {
@@ -86,4 +86,4 @@ TEST_CASE("every listener hears every event") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::provenance_test

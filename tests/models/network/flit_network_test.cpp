@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-using namespace rdusim;
+namespace rdusim::flit_network_test {
 
 namespace {
 
@@ -178,3 +178,5 @@ TEST_CASE("parameters beyond their limits are named with limit and value") {
   p.buffer_flits = 4096;
   CHECK(unsound(p) == "the mesh has buffers for 21390950400 flits; at most 134217728 are allowed");
 }
+
+}  // namespace rdusim::flit_network_test

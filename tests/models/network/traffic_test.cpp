@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-using namespace rdusim;
+namespace rdusim::traffic_test {
 
 namespace {
 
@@ -146,3 +146,5 @@ TEST_CASE("traffic that does not suit its mesh is refused with the numbers") {
   options.packet_flits = 9;
   CHECK(unsound(network, options) == "packets of 9 flits do not fit a buffer of 8, as cut-through switching needs");
 }
+
+}  // namespace rdusim::traffic_test

@@ -3,7 +3,7 @@
 
 #include "tests/models/systemc/forked_run.h"
 
-namespace rdusim {
+namespace rdusim::crossing_test {
 namespace {
 
 using namespace test;
@@ -459,4 +459,4 @@ TEST_CASE("a counter that is too narrow for the depth wraps, and the sender wait
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::crossing_test

@@ -3,7 +3,7 @@
 
 #include "tests/models/systemc/forked_run.h"
 
-namespace rdusim {
+namespace rdusim::graph_run_test {
 namespace {
 
 using namespace test;
@@ -526,4 +526,4 @@ TEST_CASE("whatever a program says, the machine stays within its own memory") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::graph_run_test

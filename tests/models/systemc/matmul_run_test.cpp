@@ -2,7 +2,7 @@
 
 #include "tests/models/systemc/forked_run.h"
 
-namespace rdusim {
+namespace rdusim::matmul_run_test {
 namespace {
 
 using namespace test;
@@ -149,4 +149,4 @@ TEST_CASE("a machine that is asked to stop stops, after the event time in which 
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::matmul_run_test

@@ -6,7 +6,7 @@
 #include "models/units/pcu.h"
 #include "models/units/pmu.h"
 
-namespace rdusim {
+namespace rdusim::compute_units_test {
 namespace {
 
 PcuParameters pcu_parameters() {
@@ -157,4 +157,4 @@ TEST_CASE("a link without latency takes a cycle all the same") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::compute_units_test

@@ -6,7 +6,7 @@
 
 #include "tests/models/systemc/hand_built.h"
 
-namespace rdusim {
+namespace rdusim::elaborate_test {
 namespace {
 
 using namespace test;
@@ -86,4 +86,4 @@ TEST_CASE("phases are looked up by firing, and their sums follow") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::elaborate_test

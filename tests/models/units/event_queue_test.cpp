@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace rdusim {
+namespace rdusim::event_queue_test {
 namespace {
 
 TEST_CASE("events come in rising time, those of one cycle together and sorted") {
@@ -69,4 +69,4 @@ TEST_CASE("many events of one cycle are sorted as well") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::event_queue_test

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-namespace rdusim {
+namespace rdusim::memory_test {
 namespace {
 
 struct Burst {
@@ -160,4 +160,4 @@ TEST_CASE("a memory that the target leaves empty still answers") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::memory_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace rdusim {
+namespace rdusim::network_test {
 namespace {
 
 NetworkParameters parameters() {
@@ -110,4 +110,4 @@ TEST_CASE("only links that a route uses come to be, and places off the mesh are 
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::network_test

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-namespace rdusim {
+namespace rdusim::page_region_test {
 namespace {
 
 Tensor matrix(std::int64_t rows, std::int64_t cols, std::uint32_t tile) {
@@ -122,4 +122,4 @@ TEST_CASE("an image that is too small is neither read nor written beyond its end
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::page_region_test

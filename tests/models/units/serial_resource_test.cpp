@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace rdusim {
+namespace rdusim::serial_resource_test {
 namespace {
 
 TEST_CASE("a request takes bytes over rate, exactly") {
@@ -67,4 +67,4 @@ TEST_CASE("what holds a resource delays the next request by just that") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::serial_resource_test

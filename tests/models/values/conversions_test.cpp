@@ -14,7 +14,7 @@
 #include "compiler/workload/float_bits.h"
 #include "models/values/kernels.h"
 
-using namespace rdusim;
+namespace rdusim::conversions_test {
 
 namespace {
 
@@ -165,3 +165,5 @@ TEST_CASE("NaN, infinities and signed zeros pass a matmul as IEEE 754 has it") {
   CHECK(std::signbit(product(-0.0f, 1.0f, -0.0f)));
   CHECK_FALSE(std::signbit(product(-0.0f, 1.0f, 0.0f)));
 }
+
+}  // namespace rdusim::conversions_test

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-using namespace rdusim;
+namespace rdusim::kernels_test {
 
 namespace {
 
@@ -277,3 +277,5 @@ TEST_CASE("element-wise operations: integers wrap around, NaN wins, +0 is above 
   CHECK(std::signbit(z[1]));
   CHECK(std::signbit(z[2]));
 }
+
+}  // namespace rdusim::kernels_test

@@ -9,7 +9,7 @@
 
 #include "models/values/kernels.h"
 
-using namespace rdusim;
+namespace rdusim::oracle_test {
 
 namespace {
 
@@ -119,3 +119,5 @@ TEST_CASE("an fp32 matmul lies within the bound of rounding of Eigen's in fp64")
     CHECK((error.array() <= bound.array()).all());
   }
 }
+
+}  // namespace rdusim::oracle_test

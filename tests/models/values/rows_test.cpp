@@ -10,7 +10,7 @@
 #include "compiler/support/elementary.h"
 #include "models/values/kernels.h"
 
-using namespace rdusim;
+namespace rdusim::rows_test {
 
 namespace {
 
@@ -106,3 +106,5 @@ TEST_CASE("a transposed operand gives the bits of the one that is not") {
 }
 
 }  // namespace
+
+}  // namespace rdusim::rows_test

@@ -4,7 +4,7 @@
 
 #include "tests/sim/compare/reports.h"
 
-namespace rdusim::test {
+namespace rdusim::test::compare_test {
 namespace {
 
 Threshold threshold(std::string_view text) {
@@ -159,4 +159,4 @@ TEST_CASE("JSON says what moved, exactly") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::compare_test

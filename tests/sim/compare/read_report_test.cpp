@@ -6,7 +6,7 @@
 
 #include "tests/sim/compare/reports.h"
 
-namespace rdusim::test {
+namespace rdusim::test::read_report_test {
 namespace {
 
 TEST_CASE("a report reads back as who ran what, its figures and its decisions") {
@@ -103,4 +103,4 @@ TEST_CASE("a report cut off anywhere is refused and nothing else happens") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::read_report_test

@@ -5,7 +5,7 @@
 #include "sim/page/html_page.h"
 #include "tests/sim/history/fixture.h"
 
-namespace rdusim::test {
+namespace rdusim::test::dashboard_test {
 namespace {
 
 std::string page(History& h, const std::vector<SweepFile>& sweeps = {},
@@ -149,4 +149,4 @@ TEST_CASE("an empty history is refused, and what is no chart library or no sweep
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::dashboard_test

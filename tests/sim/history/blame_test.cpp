@@ -5,7 +5,7 @@
 #include "sim/history/export.h"
 #include "tests/sim/history/fixture.h"
 
-namespace rdusim::test {
+namespace rdusim::test::blame_test {
 namespace {
 
 TEST_CASE("the commit at which an exact metric moved is named") {
@@ -113,4 +113,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::blame_test

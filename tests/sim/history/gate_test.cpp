@@ -4,7 +4,7 @@
 
 #include "tests/sim/history/fixture.h"
 
-namespace rdusim::test {
+namespace rdusim::test::gate_test {
 namespace {
 
 GateResult judged(History& h, const std::string& commit = "") {
@@ -195,4 +195,4 @@ TEST_CASE("JUnit has a case for every metric that was judged, and escapes what i
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::gate_test

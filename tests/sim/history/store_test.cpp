@@ -10,7 +10,7 @@
 #include "compiler/support/file.h"
 #include "tests/sim/history/fixture.h"
 
-namespace rdusim::test {
+namespace rdusim::test::store_test {
 namespace {
 
 void execute(const std::string& path, const std::string& sql) {
@@ -240,4 +240,4 @@ TEST_CASE("who may only read writes nothing") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::store_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace rdusim {
+namespace rdusim::timed_law_test {
 namespace {
 
 TEST_CASE("median and median distance are those of the definition") {
@@ -63,4 +63,4 @@ TEST_CASE("a steady metric does not drift, and fourteen runs are too few to say"
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::timed_law_test

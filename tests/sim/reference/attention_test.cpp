@@ -5,7 +5,7 @@
 
 #include "tests/sim/reference/operators.h"
 
-using namespace rdusim;
+namespace rdusim::attention_test {
 using namespace rdusim::test;
 
 namespace {
@@ -163,3 +163,5 @@ TEST_CASE("a rotary embedding turns the two halves of each head") {
         }
   }
 }
+
+}  // namespace rdusim::attention_test

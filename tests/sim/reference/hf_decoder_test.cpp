@@ -15,7 +15,7 @@
 #include "compiler/workload/hf_graph.h"
 #include "sim/reference/reference.h"
 
-using namespace rdusim;
+namespace rdusim::hf_decoder_test {
 
 namespace {
 
@@ -343,3 +343,5 @@ TEST_CASE("sequences of a batch do not see each other") {
   expected.insert(expected.end(), second.begin(), second.end());
   CHECK(two.at("logits") == expected);
 }
+
+}  // namespace rdusim::hf_decoder_test

@@ -5,7 +5,7 @@
 
 #include "tests/sim/reference/operators.h"
 
-using namespace rdusim;
+namespace rdusim::moves_test {
 using namespace rdusim::test;
 
 namespace {
@@ -171,3 +171,5 @@ TEST_CASE("bytes that are not those of a shape, and trees for what is not summed
   CHECK(evaluate(op.graph(), {}, true, op.bytes()).diagnostics().contains(Code::RDU3003));
   CHECK(evaluate_wide(op.graph(), OperatorId(0), op.bytes()).diagnostics().contains(Code::RDU3003));
 }
+
+}  // namespace rdusim::moves_test

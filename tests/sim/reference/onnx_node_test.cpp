@@ -12,7 +12,7 @@
 #include "compiler/workload/onnx_reader.h"
 #include "tests/sim/reference/operators.h"
 
-using namespace rdusim;
+namespace rdusim::onnx_node_test {
 using namespace rdusim::test;
 
 namespace {
@@ -184,3 +184,5 @@ TEST_CASE("ONNX's node tests pass or are refused, and none fails") {
   MESSAGE("passed " << passed << ", refused " << refused);
   CHECK(passed >= 260);
 }
+
+}  // namespace rdusim::onnx_node_test

@@ -6,7 +6,7 @@
 
 #include "tests/sim/reference/operators.h"
 
-using namespace rdusim;
+namespace rdusim::point_wise_test {
 using namespace rdusim::test;
 
 namespace {
@@ -212,3 +212,5 @@ TEST_CASE("a result is rounded to its dtype once, from the arithmetic's type") {
   op.reals({2}, DType::bf16, {1, 256}).reals({2}, DType::bf16, {0x1p-8f, 1.5f}).run({2}, DType::bf16);
   CHECK(op.result() == std::vector<double>{1, 258});  // 1 + 2^-8: halfway, to even
 }
+
+}  // namespace rdusim::point_wise_test

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-using namespace rdusim;
+namespace rdusim::reference_test {
 
 namespace {
 
@@ -177,3 +177,5 @@ TEST_CASE("the wide sum of floats comes with its error bound") {
   CHECK(wide->error[0] >= 6 * 0x1p-24 * 16777219.0);  // gamma(4 products, 1 leaf, 1 conversion)
   CHECK(wide->error[0] <= 6.1 * 0x1p-24 * 16777219.0);
 }
+
+}  // namespace rdusim::reference_test

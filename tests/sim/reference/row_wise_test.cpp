@@ -6,7 +6,7 @@
 
 #include "tests/sim/reference/operators.h"
 
-using namespace rdusim;
+namespace rdusim::row_wise_test {
 using namespace rdusim::test;
 
 namespace {
@@ -176,3 +176,5 @@ TEST_CASE("where fp32 overflows on the way the bound says nothing") {
   CHECK(!std::isfinite(wide.error[0]));
   CHECK(wide.value[0] == doctest::Approx(1));
 }
+
+}  // namespace rdusim::row_wise_test

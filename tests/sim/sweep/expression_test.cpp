@@ -4,7 +4,7 @@
 
 #include <map>
 
-namespace rdusim {
+namespace rdusim::expression_test {
 namespace {
 
 bool holds(const char* text, const std::map<std::string, Cell>& row = {}) {
@@ -87,4 +87,4 @@ TEST_CASE("a column that is not there is named, with the nearest") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::expression_test

@@ -8,7 +8,7 @@
 #include "compiler/support/file.h"
 #include "sim/sweep/change_toml.h"
 
-namespace rdusim {
+namespace rdusim::plan_test {
 namespace {
 
 SweepPlan plan_of(const std::string& text) {
@@ -139,4 +139,4 @@ TEST_CASE("a key that is not there is refused, with the nearest") {
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::plan_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace rdusim {
+namespace rdusim::table_test {
 namespace {
 
 SweepTable table() {
@@ -59,4 +59,4 @@ TEST_CASE("the Pareto front has what none beats, equals included, failed and abs
 }
 
 }  // namespace
-}  // namespace rdusim
+}  // namespace rdusim::table_test

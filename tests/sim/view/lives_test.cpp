@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-namespace rdusim::test {
+namespace rdusim::test::lives_test {
 namespace {
 
 // One stage on two sites, one link, two channels of HBM.
@@ -139,4 +139,4 @@ TEST_CASE("any firings give the rows that a count cycle by cycle gives") {
 }
 
 }  // namespace
-}  // namespace rdusim::test
+}  // namespace rdusim::test::lives_test
