@@ -68,6 +68,11 @@ class Translation {
 
  private:
   static bool is_matmul(const Stage& s) { return std::holds_alternative<MatmulTiles>(s.kind); }
+  // Of a matmul's right operand: rows are the contraction, columns those of the product.
+  Shift right(const Stage& matmul) const {
+    const Shift& shift = shift_[matmul.ports[1].buffer.value];
+    return std::get<MatmulTiles>(matmul.kind).transposed ? Shift{shift.cols, shift.rows} : shift;
+  }
   bool ready(const Stage& stage, const std::vector<bool>& known) const {
     if (std::holds_alternative<Load>(stage.kind)) return true;
     if (const auto* recv = std::get_if<Recv>(&stage.kind)) return known[s_.p.edge(recv->edge).buffer.value];
@@ -90,7 +95,7 @@ class Translation {
     if (std::holds_alternative<Load>(stage.kind)) return pattern_shift(stage, i, r);
     if (const auto* recv = std::get_if<Recv>(&stage.kind)) return shift_[s_.p.edge(recv->edge).buffer.value];
     if (is_matmul(stage) && stage.ports.size() > 1)
-      return {shift_[stage.ports[0].buffer.value].rows, shift_[stage.ports[1].buffer.value].cols};
+      return {shift_[stage.ports[0].buffer.value].rows, right(stage).cols};
     for (const Port& port : stage.ports)
       if (port.direction == Direction::input) return shift_[port.buffer.value];
     return {};
@@ -100,8 +105,7 @@ class Translation {
       return port.direction == Direction::output || shift_[port.buffer.value] == shift;
     };
     if (is_matmul(stage))
-      return stage.ports.size() > 1 && shift_[stage.ports[0].buffer.value].cols == 0 &&
-             shift_[stage.ports[1].buffer.value].rows == 0;
+      return stage.ports.size() > 1 && shift_[stage.ports[0].buffer.value].cols == 0 && right(stage).rows == 0;
     const Shift shift = std::holds_alternative<Store>(stage.kind) ? pattern_shift(stage, i, r) : out(stage, i, r);
     return std::all_of(stage.ports.begin(), stage.ports.end(), [&](const Port& port) { return is(port, shift); });
   }

@@ -75,18 +75,15 @@ std::optional<Work> work_of_matmul(const OperatorGraph& graph, const Operator& o
   const Operand& a = graph.operand(op.in[0]);
   const Operand& b = graph.operand(op.in[1]);
   const Operand& c = graph.operand(op.out);
-  if (op.attributes.transposed) {
-    out.error(Code::RDU4113, where, "matmul '{}' has a transposed operand, which is not lowered", op.name);
-    return std::nullopt;
-  }
   if (a.shape.size() != 2 || b.shape.size() != 2 || c.shape.size() != 2) {
     out.error(Code::RDU4113, where, "the operands of matmul '{}' have ranks {}, {} and {}; only rank 2 is lowered",
               op.name, a.shape.size(), b.shape.size(), c.shape.size());
     return std::nullopt;
   }
-  if (a.shape[1] != b.shape[0]) {
+  const std::int64_t contraction_of_b = b.shape[op.attributes.transposed ? 1 : 0];
+  if (a.shape[1] != contraction_of_b) {
     out.error(Code::RDU4104, where, "matmul '{}': the contraction axis of '{}' is {} long, that of '{}' {}", op.name,
-              a.name, a.shape[1], b.name, b.shape[0]);
+              a.name, a.shape[1], b.name, contraction_of_b);
     return std::nullopt;
   }
   if (target.pcu.macs(a.dtype) == 0) {

@@ -59,6 +59,7 @@ class MatmulPlacer {
  private:
   DType operand() const { return a_.dtype; }
   DType accumulator() const { return accumulator_of(operand()); }
+  bool transposed() const { return op_.attributes.transposed; }
   // First tile of this work along an axis, as the tensor that holds it counts. The tensor may hold more than the slice
   // (a replica that every chip has whole), and its own offset is where its element 0 lies.
   std::uint64_t base(std::int64_t work_offset, std::int64_t tensor_offset) const {
@@ -95,19 +96,25 @@ class MatmulPlacer {
         {plan_.block_m, plan_.page_k},
         {a_row + mt, a_col + end_k}};
     Load load_b{b_.id, {}, {}};
-    const std::uint64_t b_row = base(w_.offset_k, b_.offset[0]), b_col = base(w_.offset_n, b_.offset[1]);
-    load_b.pattern = {
-        loops,
-        {{0, 0}, {0, mutated("place.load_b_forgets_the_rounds", plan_.sites_n * plan_.block_n, 0)}, {plan_.page_k, 0}},
-        {},
-        {plan_.page_k, plan_.block_n},
-        {b_row + end_k, b_col + nt}};
+    // Of b by contraction and column of the result: as its axes are, or transposed.
+    const auto axes_of_b = [&](std::uint64_t contraction, std::uint64_t column) {
+      return transposed() ? std::vector{column, contraction} : std::vector{contraction, column};
+    };
+    const std::uint64_t b_k = base(w_.offset_k, b_.offset[transposed() ? 1 : 0]),
+                        b_n = base(w_.offset_n, b_.offset[transposed() ? 0 : 1]);
+    load_b.pattern = {loops,
+                      {{0, 0},
+                       axes_of_b(0, mutated("place.load_b_forgets_the_rounds", plan_.sites_n * plan_.block_n, 0)),
+                       axes_of_b(plan_.page_k, 0)},
+                      {},
+                      axes_of_b(plan_.page_k, plan_.block_n),
+                      axes_of_b(b_k + end_k, b_n + nt)};
     for_each_instance([&](std::uint64_t i, std::uint64_t j) {
       load_a.pattern.first.push_back(
           {a_row + i * plan_.block_m, a_col + mutated("place.load_a_ignores_its_slice", first_k, 0)});
       load_b.pattern.first.push_back(
-          {b_row + first_k,
-           b_col + mutated("place.load_b_reads_the_neighbour", j, (j + 1) % plan_.sites_n) * plan_.block_n});
+          axes_of_b(b_k + first_k,
+                    b_n + mutated("place.load_b_reads_the_neighbour", j, (j + 1) % plan_.sites_n) * plan_.block_n));
       if (plan_.sites_n > 1)
         load_a.multicast_set.push_back(static_cast<std::uint32_t>(mutated("place.multicast_set_of_another_row", i, 0)));
       if (plan_.sites_m > 1) load_b.multicast_set.push_back(static_cast<std::uint32_t>(j));
@@ -138,7 +145,8 @@ class MatmulPlacer {
                            mutated("place.matmul_sums_too_few_pages", plan_.k_pages, 1),
                            operand(),
                            mutated("place.accumulator_too_narrow", accumulator(), operand()),
-                           result};
+                           result,
+                           mutated("place.transposed_passes_for_plain", transposed(), false)};
     const StageId matmul = build_.add_stage("matmul" + k, body, group, {StageRole::compute, 0}, firings,
                                             {input_port(a), input_port(b), push});
     if (mutated("place.edge_left_out", true, false)) build_.add_edge(from_a, a, {matmul});

@@ -168,7 +168,7 @@ Work whole_work_of(const OperatorGraph& graph, const Operator& op) {
   if (op.kind == OperatorKind::matmul) {
     w.m = graph.operand(op.in[0]).shape[0];
     w.k = graph.operand(op.in[0]).shape[1];
-    w.n = graph.operand(op.in[1]).shape[1];
+    w.n = graph.operand(op.in[1]).shape[op.attributes.transposed ? 0 : 1];
     return w;
   }
   const auto& through = graph.operand(is_row_wise(op.kind) ? op.in[0] : op.out).shape;

@@ -84,9 +84,10 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
     }
     const Operand& a = p.operators->operand(op.in[0]);
     const Operand& b = p.operators->operand(op.in[1]);
-    if (a.shape[1] != b.shape[0])
+    const std::int64_t contraction_of_b = b.shape[op.attributes.transposed ? 1 : 0];
+    if (a.shape[1] != contraction_of_b)
       out.error(Code::RDU4104, where, "matmul '{}': the contraction axis of '{}' is {} long, that of '{}' {}", op.name,
-                a.name, a.shape[1], b.name, b.shape[0]);
+                a.name, a.shape[1], b.name, contraction_of_b);
     bool placed = false;
     for (const Stage& s : p.stages) {
       const auto* matmul = std::get_if<MatmulTiles>(&s.kind);
@@ -217,7 +218,8 @@ SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, 
           std::find_if(all.edges.begin(), all.edges.end(), [&](const Edge& e) { return e.from == s.id; });
       const Stage& matmul = all.stage(reader->to.front());
       const bool is_a = matmul.ports[0].buffer == reader->buffer;
-      move(load->tensor, load->pattern, is_a ? 0 : k, is_a ? k : n);
+      const bool turned = op.attributes.transposed;
+      move(load->tensor, load->pattern, is_a ? 0 : turned ? n : k, is_a || turned ? k : n);
     }
   }
   return all;

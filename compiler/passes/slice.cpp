@@ -31,8 +31,9 @@ std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Opera
     if (!spans_columns(graph, op, in)) return std::nullopt;
     return static_cast<std::uint32_t>(graph.operand(op.in[in]).shape.size() - 1);
   }
-  if (kind == ShardKind::row) return in == 0 ? 1u : mutated("slice.wrong_axis", 0u, 1u);
-  return in == 0 ? std::nullopt : std::optional(1u);
+  const std::uint32_t contraction = op.attributes.transposed ? 1 : 0;  // of in1
+  if (kind == ShardKind::row) return in == 0 ? 1u : mutated("slice.wrong_axis", contraction, 1 - contraction);
+  return in == 0 ? std::nullopt : std::optional(1 - contraction);
 }
 // The axis along which it has its result cut.
 std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Operator& op, ShardKind kind) {

@@ -52,6 +52,7 @@ enum class Input {
   through_one,      // over three
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
+  transposed,       // as slices, with a transposed weight whose extents are equal
   direct_wormhole,  // circular buffers and semaphores
 };
 
@@ -84,6 +85,11 @@ Compiled input(Input which) {
       pin.block_m = pin.block_n = 1;
       pin.page_k = 2;
       c.graph.pins.push_back(pin);
+      return c;
+    }
+    case Input::transposed: {
+      Compiled c = input(Input::slices);
+      c.graph.operators.front().attributes.transposed = true;
       return c;
     }
     case Input::direct:
@@ -161,6 +167,7 @@ constexpr Row table[] = {
     {"place.push_before_the_last_page", Input::slices, Who::verifier, Code::RDU3030},
     {"place.tile_left_out", Input::slices, Who::verifier, Code::RDU3047},
     {"place.matmul_sums_too_few_pages", Input::slices, Who::verifier, Code::RDU3003},
+    {"place.transposed_passes_for_plain", Input::transposed, Who::verifier, Code::RDU3024},
     {"place.accumulator_too_narrow", Input::slices, Who::verifier, Code::RDU3036},
     {"place.edge_left_out", Input::slices, Who::verifier, Code::RDU3004},
     {"place.receive_too_many", Input::slices, Who::verifier, Code::RDU3008},
@@ -243,7 +250,7 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 
 TEST_CASE("what is compiled without a mistake passes") {
   for (const Input which : {Input::slices, Input::direct, Input::ring, Input::through_one, Input::ring_reduce,
-                            Input::gather, Input::direct_wormhole}) {
+                            Input::gather, Input::transposed, Input::direct_wormhole}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

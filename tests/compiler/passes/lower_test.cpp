@@ -43,6 +43,20 @@ TEST_CASE("lowering refuses operands that disagree on the contraction, and dtype
   CHECK(missing.diagnostics().contains(Code::RDU4111));
 }
 
+TEST_CASE("a transposed matmul has as many columns as its right operand has rows") {
+  const Target target = sn40l();
+  OperatorGraph g = one_transposed_matmul(33, 100, 31);
+  const auto p = lower(*start(g, target, {}), target);
+  REQUIRE(p.ok());
+  CHECK(p->work[0].m == 33);
+  CHECK(p->work[0].k == 100);
+  CHECK(p->work[0].n == 31);
+  g.operators[0].attributes.transposed = false;
+  const auto disagree = lower(*start(g, target, {}), target);
+  REQUIRE_FALSE(disagree.ok());
+  CHECK(disagree.diagnostics().contains(Code::RDU4104));
+}
+
 TEST_CASE("lowering refuses an extent of more tiles than pages can count") {
   const Target target = sn40l();
   OperatorGraph g = one_matmul(1, std::int64_t{1} << 40, 1);

@@ -46,6 +46,15 @@ inline OperatorGraph one_matmul(std::int64_t m, std::int64_t k, std::int64_t n, 
   return g;
 }
 
+// y = x w^T: m x k by n x k.
+inline OperatorGraph one_transposed_matmul(std::int64_t m, std::int64_t k, std::int64_t n, DType type = DType::int8,
+                                           DType result = DType::int32) {
+  OperatorGraph g = one_matmul(m, k, n, type, result);
+  g.operands[1].shape = {n, k};
+  g.operators[0].attributes.transposed = true;
+  return g;
+}
+
 // h = x u, y = h d: m x k by k x h by h x n.
 inline OperatorGraph two_matmuls(std::int64_t m, std::int64_t k, std::int64_t h, std::int64_t n,
                                  DType type = DType::fp32) {

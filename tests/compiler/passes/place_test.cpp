@@ -55,6 +55,22 @@ TEST_CASE("a 32 x 512 by 512 x 32 matmul has 16 contraction tiles of 32") {
   CHECK(stage(p, "down.matmul").firings == m.k_pages);
 }
 
+TEST_CASE("of a transposed matmul pages of b are turned, and all else is as it is of a plain one") {
+  const SpatialProgram plain = placed(pinned(one_matmul(64, 512, 256), 2, 4, 2, 4), sn40l());
+  const SpatialProgram turned = placed(pinned(one_transposed_matmul(64, 512, 256), 2, 4, 2, 4), sn40l());
+  CHECK(turned.work[0].plan == plain.work[0].plan);
+  const AccessPattern& a = std::get<Load>(stage(plain, "down.load_b_k1").kind).pattern;
+  const AccessPattern& b = std::get<Load>(stage(turned, "down.load_b_k1").kind).pattern;
+  const auto swapped = [](std::vector<std::uint64_t> axes) { return std::vector{axes[1], axes[0]}; };
+  CHECK(b.page_tiles == swapped(a.page_tiles));
+  CHECK(b.extent_tiles == swapped(a.extent_tiles));
+  REQUIRE(a.first.size() == b.first.size());
+  for (std::size_t i = 0; i < a.first.size(); ++i) CHECK(b.first[i] == swapped(a.first[i]));
+  for (std::size_t l = 0; l < a.stride.size(); ++l) CHECK(b.stride[l] == swapped(a.stride[l]));
+  CHECK(std::get<MatmulTiles>(stage(turned, "down.matmul").kind).transposed);
+  CHECK_FALSE(std::get<MatmulTiles>(stage(plain, "down.matmul").kind).transposed);
+}
+
 TEST_CASE("a contraction split over sites is folded on the first slice's sites, one port a phase") {
   const Target target = sn40l();
   const SpatialProgram p = placed(pinned(one_matmul(32, 512, 64), 1, 2, 4, 2), target);
