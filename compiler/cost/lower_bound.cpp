@@ -22,8 +22,9 @@ const Stage* load_of(const SpatialProgram& p, const Stage& consumer, BufferId bu
   return nullptr;
 }
 
-// Multiply-accumulates of the first instance in one trip: rows of a's page x its columns x columns of b's, each firing.
-std::uint64_t macs_of(const SpatialProgram& p, const Stage& s) {
+// Multiply-accumulates of the first instance in one trip: rows of a's page x its columns x columns of b's (transposed:
+// its rows), each firing.
+std::uint64_t macs_of(const SpatialProgram& p, const Stage& s, bool transposed) {
   std::vector<const Port*> in;
   for (const Port& port : s.ports)
     if (port.direction == Direction::input) in.push_back(&port);
@@ -40,7 +41,8 @@ std::uint64_t macs_of(const SpatialProgram& p, const Stage& s) {
     const auto rows = page_extents(a.pattern, p.tensor(a.tensor), p.header.native_tile, page_a, 0);
     const auto cols = page_extents(b.pattern, p.tensor(b.tensor), p.header.native_tile, page_b, 0);
     if (rows.size() < 2 || cols.size() < 2) return 0;
-    macs = plus(macs, times(times(rows[rows.size() - 2], rows.back()), cols.back()));
+    macs =
+        plus(macs, times(times(rows[rows.size() - 2], rows.back()), transposed ? cols[cols.size() - 2] : cols.back()));
     page_a += at_phase(in[0]->pop, f);
     page_b += at_phase(in[1]->pop, f);
   }
@@ -93,7 +95,13 @@ class LeastElements {
       const Stage* b = s.ports.size() > 1 ? load_of(p, s, s.ports[1].buffer) : nullptr;
       for (std::size_t i = 0; i < least_[s.id.value].size(); ++i) {
         const bool known = a && b && i < loaded[a->id.value].size() && i < loaded[b->id.value].size();
-        least_[s.id.value][i] = known ? times(loaded[a->id.value][i].rows, loaded[b->id.value][i].cols) : 0;
+        if (!known) {
+          least_[s.id.value][i] = 0;
+          continue;
+        }
+        const LeastPage& page_b = loaded[b->id.value][i];
+        least_[s.id.value][i] =
+            times(loaded[a->id.value][i].rows, std::get<MatmulTiles>(s.kind).transposed ? page_b.rows : page_b.cols);
       }
     }
     for (std::size_t round = 0; lower(); ++round)
@@ -164,7 +172,7 @@ Cycles lower_bound(const SpatialProgram& program, const Target& target, const st
       const auto* m = std::get_if<MatmulTiles>(&s.kind);
       if (m == nullptr || s.section != section.id || target.pcu.macs(m->operand) == 0) continue;
       Cycles& busy = pcu[program.sites_of(s).sites.front()];
-      busy = plus(busy, times(macs_of(program, s), section.trips) / target.pcu.macs(m->operand));
+      busy = plus(busy, times(macs_of(program, s, m->transposed), section.trips) / target.pcu.macs(m->operand));
       bound = std::max(bound, busy);
     }
     std::map<ChipId, Bytes> moved;

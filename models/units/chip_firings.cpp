@@ -149,9 +149,15 @@ PageTag Chip::tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t fir
   return tag;
 }
 
-// Where a page lies in memory: tensors lie there page after page, as the streams that read and write them take them.
+// Where a page lies in memory: tensors lie there page after page, as the streams that read and write them take them:
+// side by side what instances read side by side, which of a matrix that is multiplied transposed are its rows.
 Bytes Chip::address_of(const StageSpec& sp, const PageRegion& r) const {
   const Bytes size = bytes_of(sp.tensor->dtype);
+  if (sp.by_columns && sp.tensor->shape.size() > 1) {
+    const auto rows = static_cast<Bytes>(std::max<std::int64_t>(sp.tensor->shape[sp.tensor->shape.size() - 2], 1));
+    const Bytes matrix = rows * static_cast<Bytes>(std::max<std::int64_t>(sp.tensor->shape.back(), 1)) * size;
+    return sp.tensor_address + r.row / rows * matrix + (r.col * rows + r.row % rows * r.cols) * size;
+  }
   const Bytes pitch = static_cast<Bytes>(std::max<std::int64_t>(sp.tensor->shape.back(), 1)) * size;
   return sp.tensor_address + r.row * pitch + r.col * r.rows * size;
 }

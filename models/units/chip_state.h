@@ -118,6 +118,7 @@ struct StageSpec {
   const Tensor* tensor = nullptr;  // load, store
   Bytes tensor_address = 0;
   std::uint32_t in_a = 0, in_b = 0, out = 0;  // matmul: its ports
+  bool by_columns = false;                    // load: its tensor lies in memory column of pages by column of pages
   std::uint64_t b_rows = 1;                   // matmul: rows of the matrices that b's pages are cut from
   Phases<std::uint32_t> body;                 // generic: index into bodies
   std::vector<const Expr*> bodies;

@@ -154,6 +154,7 @@ class Elaborator {
         d.form = StageForm::load;
         d.load = load;
         describe_tensor(d, load->tensor);
+        d.by_columns = reads_transposed_by_columns(s, *load);
       } else if (const auto* store = std::get_if<Store>(&s.kind)) {
         d.form = StageForm::store;
         d.store = store;
@@ -202,6 +203,18 @@ class Elaborator {
       if (d.firings == 0) d.form = StageForm::none;
       tabulate_uses(d);
     }
+  }
+
+  // A matrix that is multiplied transposed, and whose pages follow each other along its rows.
+  bool reads_transposed_by_columns(const Stage& s, const Load& load) const {
+    if (load.pattern.stride.empty() || load.pattern.stride.back().empty() || load.pattern.stride.back().back() == 0)
+      return false;
+    return std::any_of(p_.edges.begin(), p_.edges.end(), [&](const Edge& e) {
+      if (e.from != s.id || e.to.empty()) return false;
+      const Stage& to = p_.stage(e.to.front());
+      const auto* m = std::get_if<MatmulTiles>(&to.kind);
+      return m != nullptr && m->transposed && to.ports.size() > 1 && to.ports[1].buffer == e.buffer;
+    });
   }
 
   static Spread reach_of(const AffineMap& map) {
