@@ -110,7 +110,7 @@ void PageChecker::on(const PageLoaded& e) {
   const auto* load = std::get_if<Load>(&p.stage(e.stage.stage).kind);
   if (load == nullptr) return;
   const Tensor& t = p.tensor(load->tensor);
-  const auto expected = page_place(load->pattern, t, p.header.native_tile, e.stage.instance, e.firing);
+  const auto expected = page_on_chip(load->pattern, t, p.header.native_tile, e.stage.instance, e.firing);
   if (e.tensor == load->tensor && e.tag.operand == t.operand && (!expected || *expected == place_of(e.tag))) return;
   wrong(e.at, instances_.describe(e.stage), "the page loaded by firing", e.firing, to_string(e.tag, p),
         expected ? fmt::format("'{}' {}", t.name, to_string(*expected)) : fmt::format("a page of '{}'", t.name));
@@ -121,7 +121,7 @@ void PageChecker::on(const PagePushed& e) {
   std::optional<Place> expected;
   if (const Stage* s = by_pattern_[e.buffer.buffer.value]) {
     const Load& load = std::get<Load>(s->kind);
-    expected = page_place(load.pattern, p.tensor(load.tensor), p.header.native_tile, e.buffer.instance, e.page);
+    expected = page_on_chip(load.pattern, p.tensor(load.tensor), p.header.native_tile, e.buffer.instance, e.page);
   } else if (const Stage* m = by_item_[e.buffer.buffer.value]) {
     expected = matmuls_.output({m->id, e.buffer.instance}, e.page);
   }
@@ -158,7 +158,7 @@ void PageChecker::check_stored(const PagePushed& e, const StoreInput& input) {
   const Tensor& t = p.tensor(taker.tensor);
   const std::uint64_t page = e.page / input.phases.size();
   const Chunk chunk = taker.chunks.empty() ? Chunk{} : taker.chunks[input.phases[e.page % input.phases.size()]];
-  const auto expected = page_place(taker.pattern, t, p.header.native_tile, e.buffer.instance, page);
+  const auto expected = page_on_chip(taker.pattern, t, p.header.native_tile, e.buffer.instance, page);
   const bool same_chunk = chunk.of == 1 ? e.tag.chunks == 1 : e.tag.chunk == chunk.index && e.tag.chunks == chunk.of;
   const auto& made = operand_[e.buffer.buffer.value];
   const OperandId operand = made && is_value(*made) ? *made : t.operand;

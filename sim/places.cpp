@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/access_pattern.h"
+
 namespace rdusim {
 
 std::string to_string(const Place& p) {
@@ -96,6 +98,31 @@ std::optional<Place> page_place(const AccessPattern& pattern, const Tensor& tens
   return place;
 }
 
+std::optional<Place> page_on_chip(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile,
+                                  std::uint32_t instance, std::uint64_t firing) {
+  auto place = page_place(pattern, tensor, native_tile, instance, firing);
+  if (!place) return place;
+  const MatrixElement at = in_heads({place->row, place->col}, tensor.whole, pattern.heads);
+  place->row = at.row;
+  place->col = at.col;
+  return place;
+}
+
+namespace {
+
+// Of the left operand; blocks of a stack do not go from one matrix to the next.
+std::uint64_t rows_of_a_matrix(const SpatialProgram& p, const Work& w) {
+  if (p.operators && w.op.value < p.operators->operators.size()) {
+    const Operator& op = p.operators->operators[w.op.value];
+    if (!op.in.empty() && op.in[0].value < p.operators->operands.size())
+      if (const auto& shape = p.operators->operand(op.in[0]).shape; shape.size() > 2)
+        return as_unsigned(shape[shape.size() - 2]);
+  }
+  return as_unsigned(w.m);
+}
+
+}  // namespace
+
 MatmulPlaces::MatmulPlaces(const SpatialProgram& program)
     : tile_(program.header.native_tile), known_(program.stages.size()) {
   for (const Stage& s : program.stages) known_[s.id.value].tiles = std::get_if<MatmulTiles>(&s.kind);
@@ -104,6 +131,7 @@ MatmulPlaces::MatmulPlaces(const SpatialProgram& program)
     if (a.stage.value >= known_.size() || a.work.value >= program.work.size()) continue;
     known_[a.stage.value].items = &a;
     known_[a.stage.value].work = &program.work[a.work.value];
+    known_[a.stage.value].rows = rows_of_a_matrix(program, program.work[a.work.value]);
   }
 }
 
@@ -116,7 +144,9 @@ std::optional<MatmulPlace> MatmulPlaces::item(const Known& k, std::uint32_t inst
   const BlockPlan& plan = *k.work->plan;
   const std::uint64_t m = as_unsigned(k.work->m), n = as_unsigned(k.work->n), depth = as_unsigned(k.work->k);
   if (plan.block_m == 0 || plan.block_n == 0 || plan.page_k == 0 || tile_ == 0) return std::nullopt;
-  const std::uint64_t blocks_m = ceil_div(m, plan.block_m * tile_);
+  if (k.rows == 0) return std::nullopt;
+  const std::uint64_t of_a_matrix = ceil_div(k.rows, plan.block_m * tile_);
+  const std::uint64_t blocks_m = of_a_matrix * ceil_div(m, k.rows);
   const std::uint64_t blocks_n = ceil_div(n, plan.block_n * tile_);
   if (blocks_m == 0 || blocks_n == 0) return std::nullopt;
   const std::uint64_t number = items[round % items.size()];
@@ -126,7 +156,8 @@ std::optional<MatmulPlace> MatmulPlaces::item(const Known& k, std::uint32_t inst
   const auto clip = [](std::uint64_t at, std::uint64_t size, std::uint64_t extent) {
     return std::pair{std::min(at, extent), std::min(at + size, extent)};
   };
-  const auto [r0, r1] = clip(bm * plan.block_m * tile_, plan.block_m * tile_, m);
+  const auto [top, bottom] = clip(bm % of_a_matrix * plan.block_m * tile_, plan.block_m * tile_, k.rows);
+  const std::uint64_t r0 = bm / of_a_matrix * k.rows + top, r1 = bm / of_a_matrix * k.rows + bottom;
   const auto [c0, c1] = clip(bn * plan.block_n * tile_, plan.block_n * tile_, n);
   const std::uint64_t page = plan.page_k * tile_;
   const auto [k0, k1] = clip((slice * plan.k_pages + k_page) * page, page, depth);

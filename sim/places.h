@@ -40,6 +40,10 @@ MatrixView matrix_view(const Tensor& t);
 std::optional<Place> page_place(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile,
                                 std::uint32_t instance, std::uint64_t firing);
 
+// The same, as a place of what pages are blocks of on chip: of a stack of heads where the pattern says so.
+std::optional<Place> page_on_chip(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile,
+                                  std::uint32_t instance, std::uint64_t firing);
+
 // What a firing of a matmul instance works on, in the whole's coordinates.
 struct MatmulPlace {
   Place out;                             // the output block
@@ -61,6 +65,7 @@ class MatmulPlaces {
     const WorkAssignment* items = nullptr;
     const Work* work = nullptr;
     const MatmulTiles* tiles = nullptr;
+    std::uint64_t rows = 0;  // of each matrix of the work's stack
   };
   std::optional<MatmulPlace> item(const Known& k, std::uint32_t instance, std::uint64_t round,
                                   std::uint64_t k_page) const;

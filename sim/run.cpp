@@ -333,8 +333,10 @@ void add_macs(const LoadedProgram& loaded, const Listeners& l, Report& r) {
   std::uint64_t most = 0;
   for (const Work& w : p.work) {
     // Operators that contract nothing multiply without accumulating.
-    if (p.operators && p.operators->operators[w.op.value].kind != OperatorKind::matmul) continue;
-    const std::uint64_t macs = product(w.m, w.n, w.k);
+    const OperatorKind kind = p.operators ? p.operators->operators[w.op.value].kind : OperatorKind::matmul;
+    if (kind != OperatorKind::matmul && kind != OperatorKind::attention) continue;
+    // An attention multiplies by keys, and then by as many values.
+    const std::uint64_t macs = (kind == OperatorKind::attention ? 2 : 1) * product(w.m, w.n, w.k);
     done += macs;
     if (macs <= most) continue;
     most = macs;
@@ -344,10 +346,15 @@ void add_macs(const LoadedProgram& loaded, const Listeners& l, Report& r) {
   if (p.operators) {
     useful = 0;
     for (const Operator& op : p.operators->operators) {
-      if (op.kind != OperatorKind::matmul || op.in.size() != 2) continue;
+      const bool attends = op.kind == OperatorKind::attention;
+      if ((op.kind != OperatorKind::matmul || op.in.size() != 2) && !attends) continue;
       const auto& a = p.operators->operand(op.in[0]).shape;
       const auto& b = p.operators->operand(op.in[1]).shape;
       const auto elements = element_count(a);
+      if (attends && elements && b.size() > 1) {
+        useful += 2 * static_cast<std::uint64_t>(*elements) * static_cast<std::uint64_t>(b[b.size() - 2]);
+        continue;
+      }
       if (!elements || b.size() < (op.attributes.transposed ? 2 : 1)) continue;
       const std::int64_t n = op.attributes.transposed ? b[b.size() - 2] : b.back();
       useful += static_cast<std::uint64_t>(*elements) * static_cast<std::uint64_t>(n);

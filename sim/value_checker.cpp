@@ -75,8 +75,12 @@ void ValueChecker::on(const PartialFolded& e) {
   if (maker.generic == nullptr || maker_of(e.sum.operand) != e.stage.stage)
     return wrong(e, "which is none of its values");
   if (e.added.trip != e.sum.trip) return wrong(e, "which is of another trip");
-  const auto fitting =
-      std::find_if(maker.inputs.begin(), maker.inputs.end(), [&](const Input& input) { return fits(e, maker, input); });
+  // Sums come by ports of which no operand is known; what a port is known to bring does not come by one of those.
+  const bool known = std::any_of(maker.inputs.begin(), maker.inputs.end(),
+                                 [&](const Input& input) { return input.operand == e.added.operand; });
+  const auto fitting = std::find_if(maker.inputs.begin(), maker.inputs.end(), [&](const Input& input) {
+    return (!known || input.operand.has_value()) && fits(e, maker, input);
+  });
   if (fitting == maker.inputs.end()) return wrong(e, "and none of its ports brings that page for it");
   if (joins_rows(*maker.generic) && fitting->has_cols) follow_row(e, maker);
   check_complete(e);

@@ -38,7 +38,11 @@ class Translation {
  public:
   Translation(const Subject& s, SectionId section) : s_(s), shift_(s.p.buffers.size()) {
     for (const Stage& stage : s.p.stages)
-      if (stage.section == section) stages_.push_back(&stage);
+      if (stage.section == section) {
+        stages_.push_back(&stage);
+        const Access a = access_of(s.p, stage);
+        stacked_ = stacked_ || (a.pattern != nullptr && (a.pattern->heads != 1 || a.pattern->page_tiles.size() > 2));
+      }
     // An order in which a stage comes after the first of its inputs that is known (a matmul after both): a ring has no
     // order in which all are.
     std::vector<bool> known(s.p.buffers.size(), false), done(s.p.stages.size(), false);
@@ -56,6 +60,7 @@ class Translation {
 
   // Whether instance i is instance r, moved.
   bool same(std::size_t i, std::size_t r) {
+    if (stacked_) return false;
     for (const Stage* stage : order_) {
       if (i >= s_.instances(*stage)) continue;
       const Shift shift = out(*stage, i, r);
@@ -113,6 +118,7 @@ class Translation {
   const Subject& s_;
   std::vector<Shift> shift_;  // by buffer, of the instance at hand
   std::vector<const Stage*> stages_, order_;
+  bool stacked_ = false;  // which matrix goes with which is no matter of a translation: each instance is looked at
 };
 
 }  // namespace

@@ -144,6 +144,18 @@ std::optional<Box> box_of(const AccessPattern& a, const Tensor& t, std::uint32_t
   return box(begin, size, t.whole);
 }
 
+std::optional<Box> in_heads(const Box& b, const Tensor& t, std::uint64_t heads) {
+  if (heads == 1) return b;
+  const std::size_t rank = t.whole.size();
+  if (rank < 2 || heads == 0) return std::nullopt;
+  const auto columns = static_cast<std::uint64_t>(t.whole[rank - 1]),
+             rows = static_cast<std::uint64_t>(t.whole[rank - 2]);
+  if (columns % heads != 0 || rows == 0 || b.cols == 0 || b.rows == 0) return std::nullopt;
+  const std::uint64_t width = columns / heads, head = b.col / width, matrix = b.row / rows;
+  if ((b.col + b.cols - 1) / width != head || (b.row + b.rows - 1) / rows != matrix) return std::nullopt;
+  return Box{(matrix * heads + head) * rows + b.row % rows, b.col % width, b.rows, b.cols};
+}
+
 std::optional<std::uint64_t> movable_pages(const AccessPattern& a, const Tensor& t, std::size_t instance) {
   const std::uint64_t pages = pages_of(a);
   // Starts only grow along the loops: where the last page can be moved, all can.

@@ -37,6 +37,10 @@ std::uint64_t pages_of(const AccessPattern& pattern);  // product of the loops; 
 std::optional<Box> box_of(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile,
                           std::size_t instance, std::uint64_t page);
 
+// A box of a tensor's whole as one of the stack of heads that AccessPattern::heads makes of it. Nothing where its
+// columns are no whole heads, or it lies in several.
+std::optional<Box> in_heads(const Box& box, const Tensor& tensor, std::uint64_t heads);
+
 // How many pages of `instance` can be moved. Nothing where some cannot and there are too many to look at one by one.
 std::optional<std::uint64_t> movable_pages(const AccessPattern& pattern, const Tensor& tensor, std::size_t instance);
 

@@ -92,6 +92,7 @@ class Symbolic {
     std::uint32_t most = 0;
     for (const Stage& s : p.stages)
       if (const auto* m = std::get_if<MatmulTiles>(&s.kind)) most = std::max(most, m->op.value);
+    if (p.operators) most = std::max(most, static_cast<std::uint32_t>(p.operators->operators.size()));
     return std::min(most, std::uint32_t{1} << 20);
   }
 
@@ -223,12 +224,16 @@ class Symbolic {
     const Tensor& t = s_.p.tensor(load.tensor);
     Page page;
     if (const auto box = box_of(load.pattern, t, s_.p.header.native_tile, a.instance, f)) {
+      const auto place = in_heads(*box, t, load.pattern.heads);
+      if (!place)
+        return fault(a, f, "loads {} of '{}', which lies in no one of {} heads", to_string(*box), t.name,
+                     load.pattern.heads);
       page.kind = Page::Kind::operand;
       page.of = t.operand.value;
-      page.term = terms_.operand(t.operand);
-      page.whole = number_of(whole_shape(t));
-      page.box = *box;
-      page.end = box->elements();
+      page.term = terms_.by_head(terms_.operand(t.operand), load.pattern.heads);
+      page.whole = number_of(whole_shape(t, load.pattern.heads));
+      page.box = *place;
+      page.end = place->elements();
     }
     push_all(a, f, page);
     return true;
@@ -359,6 +364,9 @@ class Symbolic {
         case ExprOp::constant:
           stack.push_back({{}, node.number});
           break;
+        case ExprOp::row:
+        case ExprOp::column:
+          return fault(a, f, "its body has a place, and does not work by row");
         case ExprOp::negate:
         case ExprOp::exponential:
         case ExprOp::square_root:
@@ -373,7 +381,8 @@ class Symbolic {
         case ExprOp::multiply:
         case ExprOp::divide:
         case ExprOp::maximum:
-        case ExprOp::minimum: {
+        case ExprOp::minimum:
+        case ExprOp::mask: {
           if (stack.size() < 2) return fault(a, f, "its body is malformed");
           Term right = stack.back();
           stack.pop_back();
@@ -421,6 +430,9 @@ class Symbolic {
         stack.back() = terms_.apply(node.op, g.accumulator, stack.back());
       } else if (node.op == ExprOp::constant) {
         stack.push_back(terms_.constant(g.accumulator, node.number));
+      } else if (node.op == ExprOp::row || node.op == ExprOp::column) {
+        if (!by_row(g)) return fault(a, f, "its body has a place, and does not work by row");
+        stack.push_back(terms_.place(node.op, g.accumulator));
       } else {
         Page page = held;
         DType type = g.accumulator;
@@ -548,10 +560,17 @@ class Symbolic {
     for (std::uint32_t u = a.first_use; u < a.first_use + a.uses && from == nullptr; ++u)
       if (net_->uses[u].slot != Net::nobody && net_->rates[net_->uses[u].rates].free.at(f) > 0) from = &net_->uses[u];
     if (from == nullptr) return fault(a, f, "stores a page of no port");
-    const Page page = cut(head(*from), at_phase(stage.ports[from->port].chunk, f));
+    Page page = cut(head(*from), at_phase(stage.ports[from->port].chunk, f));
+    // Several stages may multiply for an operator that is no matmul: by its formula it is known which of them this is.
+    if (page.kind == Page::Kind::sum && page.of >= operators_ && !settle(a, f, page, type_of(*from))) return false;
+    if (page.kind != Page::Kind::sum) page.term = terms_.side_by_side(page.term, store.pattern.heads);
     const std::uint64_t phases = std::max<std::uint64_t>(store.chunks.size(), 1);
-    const auto box = box_of(store.pattern, t, s_.p.header.native_tile, a.instance, f / phases);
-    if (!box) return fault(a, f, "stores a page that lies outside of tensor '{}'", t.name);
+    const auto in_memory = box_of(store.pattern, t, s_.p.header.native_tile, a.instance, f / phases);
+    if (!in_memory) return fault(a, f, "stores a page that lies outside of tensor '{}'", t.name);
+    const auto box = in_heads(*in_memory, t, store.pattern.heads);
+    if (!box)
+      return fault(a, f, "stores {} of '{}', which lies in no one of {} heads", to_string(*in_memory), t.name,
+                   store.pattern.heads);
     const Chunk chunk = store.chunks.empty() ? Chunk{} : store.chunks[f % phases];
     const ElementRange range = chunk_range(box->elements(), chunk.index, std::max(chunk.of, 1u));
     if (page.kind == Page::Kind::folded ? page.elements() != range.end - range.begin
@@ -565,10 +584,11 @@ class Symbolic {
       case Page::Kind::folded:
         break;
       case Page::Kind::operand:
-        if (page.of != t.operand.value) return fault(a, f, "stores {} into tensor '{}'", text(page), t.name);
+        if (page.of != t.operand.value || !terms_.is(page.term, t.operand))
+          return fault(a, f, "stores {} into tensor '{}'", text(page), t.name);
         break;
       case Page::Kind::value:
-        if (page.set == 0) {
+        if (page.set == 0 || page.of >= operators_) {
           if (const std::string wrong = not_due(page, stage, t); !wrong.empty()) return fault(a, f, "{}", wrong);
           break;
         }

@@ -40,10 +40,14 @@ std::uint64_t same_place(std::uint64_t matrix, const Whole& whole, const Whole& 
 
 }  // namespace
 
-Whole whole_shape(const Tensor& t) {
+Whole whole_shape(const Tensor& t, std::uint64_t heads) {
   Whole w;
   if (t.whole.size() == 1) w.push_back(1);
   for (const std::int64_t n : t.whole) w.push_back(static_cast<std::uint64_t>(n));
+  if (heads > 1) {
+    w.insert(w.end() - 2, heads);
+    w.back() /= heads;
+  }
   return w;
 }
 

@@ -13,7 +13,7 @@ namespace rdusim::certificate {
 // Extents that blocks are cut from: the last two are rows and columns, a vector is one row. A Box counts rows through
 // the stack. Empty: none.
 using Whole = std::vector<std::uint64_t>;
-Whole whole_shape(const Tensor& tensor);
+Whole whole_shape(const Tensor& tensor, std::uint64_t heads = 1);  // of the stack that heads make of it
 
 // The greatest of each extent, aligned at the last.
 Whole spread_over(Whole whole, const Whole& other);

@@ -46,6 +46,12 @@ const char* word(ExprOp op) {
       return "tanh";
     case ExprOp::erf:
       return "erf";
+    case ExprOp::row:
+      return "row";
+    case ExprOp::column:
+      return "column";
+    case ExprOp::mask:
+      return "mask";
     default:
       return "?";
   }
@@ -82,6 +88,19 @@ TermId Terms::product(DType in, TermId a, TermId b, bool transposed) {
 TermId Terms::constant(DType in, double number) {
   if (in == DType::fp32) number = static_cast<double>(static_cast<float>(number));
   return intern({Kind::constant, {}, in, std::bit_cast<std::uint64_t>(number), no_term, no_term});
+}
+TermId Terms::place(ExprOp op, DType in) {
+  return intern({Kind::apply, op, in, 0, no_term, no_term});
+}
+TermId Terms::by_head(TermId of, std::uint64_t heads) {
+  if (of == no_term || heads == 1) return of;
+  return intern({Kind::by_head, {}, {}, heads, of, no_term});
+}
+TermId Terms::side_by_side(TermId of, std::uint64_t heads) {
+  if (of == no_term || heads == 1) return of;
+  const Node& n = nodes_[of];
+  if (n.kind == Kind::by_head && n.number == heads) return n.left;
+  return intern({Kind::side_by_side, {}, {}, heads, of, no_term});
 }
 TermId Terms::apply(ExprOp op, DType in, TermId left, TermId right) {
   if (left == no_term || (arity(op) == 2 && right == no_term)) return no_term;
@@ -194,6 +213,8 @@ TermId Terms::of_operator(const SpatialProgram& p, const Operator& op) {
       const TermId r = root_of_mean(two(ExprOp::multiply, d, d));
       return given(two(ExprOp::add, two(ExprOp::multiply, two(ExprOp::multiply, d, r), in(1)), in(2)));
     }
+    case OperatorKind::attention:
+      return attention(g, op);
     case OperatorKind::reduce_sum:
       return given(sum(x));
     case OperatorKind::reduce_mean:
@@ -205,6 +226,32 @@ TermId Terms::of_operator(const SpatialProgram& p, const Operator& op) {
     default:
       return no_term;
   }
+}
+
+// t = (q k^T) scale, minus infinity where a query does not look; softmax(t), in v's type, times v. Whatever lets every
+// query look at every key is no condition.
+TermId Terms::attention(const OperatorGraph& g, const Operator& op) {
+  if (op.in.size() != 3) return no_term;
+  const Operand& q = g.operand(op.in[0]);
+  const Operand& k = g.operand(op.in[1]);
+  const Operand& v = g.operand(op.in[2]);
+  if (q.shape.size() < 2 || k.shape.size() < 2) return no_term;
+  const DType acc = accumulator_of(q.dtype);
+  const std::uint64_t heads = op.attributes.heads, kv_heads = op.attributes.kv_heads;
+  const std::int64_t m = q.shape[q.shape.size() - 2], c = k.shape[k.shape.size() - 2], window = op.attributes.window;
+  const auto two = [&](ExprOp e, TermId a, TermId b) { return apply(e, acc, a, b); };
+  const auto number = [&](std::int64_t n) { return constant(acc, static_cast<double>(n)); };
+  const TermId row = place(ExprOp::row, acc), column = place(ExprOp::column, acc);
+  TermId t = product(acc, by_head(operand(op.in[0]), heads), by_head(operand(op.in[1]), kv_heads), true);
+  t = two(ExprOp::multiply, t, constant(acc, op.attributes.scale));
+  if (op.attributes.causal && m > 1)
+    t = two(ExprOp::mask, t, two(ExprOp::subtract, two(ExprOp::add, row, number(c - m)), column));
+  if (window != 0 && window < c)
+    t = two(ExprOp::mask, t, two(ExprOp::subtract, column, two(ExprOp::add, row, number(c - m - window + 1))));
+  const TermId e = apply(ExprOp::exponential, acc, two(ExprOp::subtract, t, join(ExprOp::maximum, acc, t)));
+  const TermId p = converted(acc, v.dtype, two(ExprOp::divide, e, join(ExprOp::add, acc, e)));
+  const TermId out = product(accumulator_of(v.dtype), p, by_head(operand(op.in[2]), kv_heads), false);
+  return side_by_side(converted(accumulator_of(v.dtype), g.operand(op.out).dtype, out), heads);
 }
 
 std::string Terms::formula(OperandId o) const {
@@ -231,7 +278,12 @@ std::string Terms::text(TermId term) const {
         return fmt::format("row {}({})", n.op == ExprOp::add ? "sum" : word(n.op), self(self, n.left, depth + 1));
       case Kind::converted:
         return fmt::format("{}({})", name_of(n.type), self(self, n.left, depth + 1));
+      case Kind::by_head:
+        return fmt::format("heads({})", self(self, n.left, depth + 1));
+      case Kind::side_by_side:
+        return fmt::format("joined({})", self(self, n.left, depth + 1));
       case Kind::apply:
+        if (arity(n.op) == 0) return word(n.op);
         if (arity(n.op) == 1) return fmt::format("{}({})", word(n.op), self(self, n.left, depth + 1));
         return fmt::format("({} {} {})", self(self, n.left, depth + 1), word(n.op), self(self, n.right, depth + 1));
     }

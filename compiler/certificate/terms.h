@@ -30,6 +30,10 @@ class Terms {
   TermId operand(OperandId o);                                    // as it lies in memory
   TermId product(DType in, TermId a, TermId b, bool transposed);  // of two matrices, summed in rising contraction
   TermId constant(DType in, double number);
+  TermId place(ExprOp op, DType in);  // of an element: its row, or its column
+  // A matrix as a stack of its heads, and a stack of heads as one matrix again (AccessPattern::heads). One head: itself.
+  TermId by_head(TermId of, std::uint64_t heads);
+  TermId side_by_side(TermId of, std::uint64_t heads);
   TermId apply(ExprOp op, DType in, TermId left, TermId right = no_term);
   TermId join(ExprOp op, DType in, TermId of);  // of all elements of a row, in rising column
   // What `of`, computed in `from`, is in `to`: itself where nothing can be lost.
@@ -45,17 +49,18 @@ class Terms {
   std::string text(TermId term) const;
 
  private:
-  enum class Kind : std::uint8_t { unknown, operand, product, constant, apply, join, converted };
+  enum class Kind : std::uint8_t { unknown, operand, product, constant, apply, join, converted, by_head, side_by_side };
   struct Node {
     Kind kind = Kind::unknown;
     ExprOp op = ExprOp::operand;
     DType type = DType::fp32;
-    std::uint64_t number = 0;  // operand, the constant's bits, or whether the right matrix of a product is transposed
+    std::uint64_t number = 0;  // operand, the constant's bits, heads, or whether a product's right is transposed
     TermId left = no_term, right = no_term;
     friend auto operator<=>(const Node&, const Node&) = default;
   };
   TermId intern(const Node& n);
   TermId of_operator(const SpatialProgram& p, const Operator& op);
+  TermId attention(const OperatorGraph& graph, const Operator& op);
 
   std::vector<Node> nodes_;
   std::map<Node, TermId> ids_;

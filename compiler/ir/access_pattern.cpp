@@ -114,6 +114,13 @@ std::optional<std::uint64_t> movable_pages(const AccessPattern& pattern, std::si
   return Counter(pattern).count(room);
 }
 
+MatrixElement in_heads(MatrixElement at, const std::vector<std::int64_t>& whole, std::uint64_t heads) {
+  if (heads < 2 || whole.size() < 2) return at;
+  const auto rows = std::max<std::uint64_t>(static_cast<std::uint64_t>(whole[whole.size() - 2]), 1);
+  const auto width = std::max<std::uint64_t>(static_cast<std::uint64_t>(whole.back()) / heads, 1);
+  return {(at.row / rows * heads + at.col / width) * rows + at.row % rows, at.col % width};
+}
+
 AxisRange elements_of(const Tensor& tensor, const TileBox& page, std::size_t axis, std::uint32_t native_tile) {
   const auto tile = static_cast<std::int64_t>(tile_extent(tensor.shape.size(), axis, native_tile));
   const std::int64_t begin = static_cast<std::int64_t>(page.begin[axis]) * tile;

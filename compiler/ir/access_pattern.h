@@ -48,6 +48,16 @@ bool movable(const TileBox& page, const std::vector<std::uint64_t>& tiles);
 std::optional<std::uint64_t> movable_pages(const AccessPattern& pattern, std::size_t instance,
                                            const std::vector<std::uint64_t>& tiles);
 
+// An element of a stack of matrices: rows are counted through the stack.
+struct MatrixElement {
+  std::uint64_t row = 0;
+  std::uint64_t col = 0;
+  friend bool operator==(const MatrixElement&, const MatrixElement&) = default;
+};
+
+// Where an element of a tensor of extents `whole` is in the stack that `heads` makes of it (AccessPattern::heads).
+MatrixElement in_heads(MatrixElement at, const std::vector<std::int64_t>& whole, std::uint64_t heads);
+
 // The elements of the whole operand that `page` of `tensor` spans along `axis`, clipped to the tensor. Requires a
 // movable page.
 AxisRange elements_of(const Tensor& tensor, const TileBox& page, std::size_t axis, std::uint32_t native_tile);

@@ -87,6 +87,12 @@ constexpr EnumName spelling(ExprOp e) {
       return "tanh";
     case ExprOp::erf:
       return "erf";
+    case ExprOp::row:
+      return "row";
+    case ExprOp::column:
+      return "column";
+    case ExprOp::mask:
+      return "mask";
   }
   return {};
 }

@@ -5,9 +5,13 @@
 namespace rdusim {
 namespace {
 
-PageFrame frame_of(const Tensor& t) {
+PageFrame frame_of(const Tensor& t, std::uint64_t heads) {
   PageFrame frame = t.whole;
   if (frame.size() == 1) frame.insert(frame.begin(), 1);
+  if (heads > 1) {
+    frame.insert(frame.end() - 2, static_cast<std::int64_t>(heads));
+    frame.back() /= static_cast<std::int64_t>(heads);
+  }
   return frame;
 }
 
@@ -16,7 +20,7 @@ PageFrame result_of(const SpatialProgram& p, const Stage& s, const std::vector<P
   for (const Port& port : s.ports)
     if (port.direction == Direction::input) inputs.push_back(&frames[port.buffer.value]);
   const bool known = std::none_of(inputs.begin(), inputs.end(), [](const PageFrame* f) { return f->empty(); });
-  if (const auto* load = std::get_if<Load>(&s.kind)) return frame_of(p.tensor(load->tensor));
+  if (const auto* load = std::get_if<Load>(&s.kind)) return frame_of(p.tensor(load->tensor), load->pattern.heads);
   if (const auto* recv = std::get_if<Recv>(&s.kind)) return frames[p.edge(recv->edge).buffer.value];
   if (const auto* matmul = std::get_if<MatmulTiles>(&s.kind)) {
     if (inputs.size() != 2 || !known) return {};

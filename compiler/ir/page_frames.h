@@ -1,6 +1,6 @@
 // What the pages of each buffer are blocks of: the extents of the whole that they are cut from, whoever made it.
 //
-//   loaded               the whole operand's shape
+//   loaded               the whole operand's shape; in heads, that of the stack of them
 //   landed               that of the pages that were sent
 //   a matmul's           the stack and rows of a, the columns (transposed: the rows) of b
 //   element-wise         that of what it takes

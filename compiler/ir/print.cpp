@@ -243,6 +243,12 @@ std::string expr_text(const Expr& expr) {
       case ExprOp::erf:
         stack.push_back("erf(" + take() + ")");
         break;
+      case ExprOp::row:
+        stack.emplace_back("row");
+        break;
+      case ExprOp::column:
+        stack.emplace_back("column");
+        break;
       default: {
         const std::string right = take();
         const std::string left = take();
@@ -254,7 +260,11 @@ std::string expr_text(const Expr& expr) {
         if (op != nullptr)
           stack.push_back("(" + left + op + right + ")");
         else
-          stack.push_back(fmt::format("{}({}, {})", node.op == ExprOp::maximum ? "max" : "min", left, right));
+          stack.push_back(fmt::format("{}({}, {})",
+                                      node.op == ExprOp::maximum ? "max"
+                                      : node.op == ExprOp::mask  ? "mask"
+                                                                 : "min",
+                                      left, right));
       }
     }
   }
@@ -276,6 +286,7 @@ std::string pattern_text(const AccessPattern& a) {
   for (std::size_t l = 0; l < a.loops.size() && l < a.stride.size(); ++l)
     text += fmt::format(" for {} by ({})", a.loops[l], joined(a.stride[l], ","));
   text += fmt::format(" of {}", joined(a.extent_tiles, "x"));
+  if (a.heads != 1) text += fmt::format(" in {} heads", a.heads);
   if (!a.first.empty()) {
     text += fmt::format(" from ({})", joined(a.first.front(), ","));
     if (a.first.size() > 1) text += fmt::format("..({})", joined(a.first.back(), ","));

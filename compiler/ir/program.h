@@ -77,12 +77,18 @@ Cyclic<T> always(T value) {
 // and is page_tiles[d] tiles long, clipped to extent_tiles[d], which is the tensor's extent in tiles *as lowering saw
 // it*. A page whose clipped rectangle does not lie wholly in the tensor's own tile grid can never be moved: the verifier
 // counts it as never pushed.
+//
+// `heads` above 1: on chip the pages are blocks of a stack of that many matrices for each matrix of the tensor, one for
+// each of `heads` equal parts of its whole's columns, in their order (the heads of an attention lie side by side). A part
+// is whole tiles, and a page lies in one: page_tiles of the last axis divides a part, and first and stride there are
+// multiples of page_tiles. Where pages lie in memory does not depend on it.
 struct AccessPattern {
   std::vector<std::uint64_t> loops;                 // trip counts, outermost first; their product is the firings
   std::vector<std::vector<std::uint64_t>> stride;   // [loop][axis], tiles
   std::vector<std::vector<std::uint64_t>> first;    // [instance][axis], tiles
   std::vector<std::uint64_t> page_tiles;            // [axis]
   std::vector<std::uint64_t> extent_tiles;          // [axis]
+  std::uint64_t heads = 1;
   friend bool operator==(const AccessPattern&, const AccessPattern&) = default;
 };
 
@@ -158,13 +164,18 @@ enum class ExprOp : std::uint8_t {
   negate,
   divide,                               // pop right, then left; floats only, as all below
   exponential, square_root, tanh, erf,  // support/elementary.h
+  // Bodies by row only, floats only.
+  row, column,  // the element's place in its matrix of the whole (page_frames.h), before rows are joined; below 2^24
+  mask,         // pop right, then left; left where right >= 0, else minus infinity
 };
 // How many values an operation pops.
 constexpr std::uint32_t arity(ExprOp op) {
   switch (op) {
     case ExprOp::operand:
     case ExprOp::accumulator:
-    case ExprOp::constant: return 0;
+    case ExprOp::constant:
+    case ExprOp::row:
+    case ExprOp::column: return 0;
     case ExprOp::negate:
     case ExprOp::exponential:
     case ExprOp::square_root:
@@ -175,7 +186,8 @@ constexpr std::uint32_t arity(ExprOp op) {
     case ExprOp::multiply:
     case ExprOp::maximum:
     case ExprOp::minimum:
-    case ExprOp::divide: return 2;
+    case ExprOp::divide:
+    case ExprOp::mask: return 2;
   }
   return 0;
 }

@@ -67,11 +67,31 @@ std::uint32_t SumFindings::box_id(const ElementBox& box) {
   return at->second;
 }
 
-std::uint32_t SumFindings::box_of(const Tensor& tensor, const TileBox& page) {
+std::uint32_t SumFindings::box_of(const Tensor& tensor, const TileBox& page, std::uint64_t heads) {
   ElementBox box;
   if (tensor.shape.size() == 1) box.push_back({0, 1});
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) box.push_back(elements_of(tensor, page, d, native_tile_));
+  if (heads > 1) {
+    const std::int64_t width = tensor.whole.back() / static_cast<std::int64_t>(heads);
+    const std::int64_t head = box.back().begin / width;
+    box.back() = {box.back().begin - head * width, box.back().end - head * width};
+    box.insert(box.end() - 2, AxisRange{head, head + 1});
+  }
   return box_id(box);
+}
+
+OperatorId SumFindings::products_of(const Stage& stage) const {
+  const OperatorId op = std::get<MatmulTiles>(stage.kind).op;
+  if (!p_.operators || op.value >= p_.operators->operators.size() ||
+      p_.operators->operators[op.value].kind == OperatorKind::matmul)
+    return op;
+  return OperatorId(p_.operators->operators.size() + stage.id.value);
+}
+
+OperatorId SumFindings::owner_of(OperatorId products) const {
+  if (!p_.operators || products.value < p_.operators->operators.size()) return products;
+  const Stage& stage = p_.stage(StageId(products.value - p_.operators->operators.size()));
+  return std::get<MatmulTiles>(stage.kind).op;
 }
 
 void SumFindings::computes(const SumLeaf& leaf, StageId stage) {
@@ -141,7 +161,7 @@ void SumFindings::check_stored(const Stage& stage, const Tensor& tensor, std::ui
   const Facts& f = facts(content.source);
   if (!f.complete) return report_incomplete(stage, tensor, content.source);
   if (!f.single) return;
-  if (writer && f.op != writer)
+  if (writer && owner_of(*f.op) != writer)
     fault(Code::RDU3024, stage.id,
           fmt::format("'{}' stores into '{}' the sum of another operator than '{}'", stage.name, tensor.name,
                       p_.operators->operators[writer->value].name));

@@ -50,8 +50,12 @@ class SumFindings {
   std::uint32_t box_id(const ElementBox& box);
   const ElementBox& box(std::uint32_t id) const { return boxes_[id]; }
   std::uint64_t size(std::uint32_t id) const { return sizes_[id]; }  // elements
-  // The place of a movable page of `tensor`.
-  std::uint32_t box_of(const Tensor& tensor, const TileBox& page);
+  // The place on chip of a movable page of `tensor`.
+  std::uint32_t box_of(const Tensor& tensor, const TileBox& page, std::uint64_t heads);
+
+  // Whose products a matmul stage adds: its operator's; where that is no matmul, and several stages multiply for it,
+  // its own, which have a number of their own.
+  OperatorId products_of(const Stage& stage) const;
 
   // The contraction of `op` has `k` elements: first come, first kept; an operator graph comes before all.
   void contraction(OperatorId op, std::int64_t k) { contraction_.try_emplace(op.value, k); }
@@ -96,6 +100,7 @@ class SumFindings {
                    const PageContent& content);
   const Facts& facts(SumId sum);
   std::int64_t contraction_of(OperatorId op) const;
+  OperatorId owner_of(OperatorId products) const;
   void report_incomplete(const Stage& stage, const Tensor& tensor, SumId sum);
   void check_order(const Stage& stage, const PageContent& content, OperatorId op);
 

@@ -136,12 +136,14 @@ void Contents::fire(Index i) {
   }
   PageContent result;
   if (const auto* load = std::get_if<Load>(&a.stage->kind)) {
-    const Index box = findings_.box_of(p_.tensor(load->tensor), page_at(load->pattern, a.instance, a.fired));
+    const Index box =
+        findings_.box_of(p_.tensor(load->tensor), page_at(load->pattern, a.instance, a.fired), load->pattern.heads);
     result = {PageContent::Kind::data, load->tensor.value, box, 0, findings_.size(box)};
   } else if (const auto* store = std::get_if<Store>(&a.stage->kind)) {
     const Tensor& tensor = p_.tensor(store->tensor);
     const std::uint64_t phases = firings_per_page(*a.stage);
-    const Index box = findings_.box_of(tensor, page_at(store->pattern, a.instance, a.fired / phases));
+    const Index box =
+        findings_.box_of(tensor, page_at(store->pattern, a.instance, a.fired / phases), store->pattern.heads);
     const Chunk chunk = store->chunks.empty() ? Chunk{} : store->chunks[a.fired % phases];
     for (const TokenRun::PortState& port : a.ports)
       if (port.pop.value() > 0) findings_.check_stored(*a.stage, tensor, box, chunk, front(port));
@@ -186,6 +188,7 @@ std::string mixed_matrices(const ElementBox& left, const PageFrame& whole_left, 
 // out += a b for the pages in front.
 void Contents::accumulate(const TokenRun::Actor& actor, Held& a) {
   const auto& kind = std::get<MatmulTiles>(actor.stage->kind);
+  const OperatorId products = findings_.products_of(*actor.stage);
   const PageContent left = front(actor.ports[0]);
   const PageContent right = front(actor.ports[1]);
   const bool first = actor.fired % kind.k_pages == 0;
@@ -219,7 +222,7 @@ void Contents::accumulate(const TokenRun::Actor& actor, Held& a) {
       findings_.fault(Code::RDU3024, actor.stage->id, fmt::format("'{}' multiplies {}", actor.stage->name, why));
       spoilt = true;
     }
-    findings_.contraction(kind.op, kind.transposed ? whole_right.back() : whole_right[whole_right.size() - 2]);
+    findings_.contraction(products, kind.transposed ? whole_right.back() : whole_right[whole_right.size() - 2]);
   }
   ElementBox out(l.begin(), l.end() - 1);
   out.push_back(kind.transposed ? r[r.size() - 2] : r.back());
@@ -240,7 +243,7 @@ void Contents::accumulate(const TokenRun::Actor& actor, Held& a) {
   }
   if (spoilt) a.value.kind = PageContent::Kind::spoilt;
   const auto close = [&] {
-    const SumLeaf leaf{SumLeaf::Kind::partial, kind.op, p_.chip_of(*actor.stage), a.k_begin, a.k_end, {}};
+    const SumLeaf leaf{SumLeaf::Kind::partial, products, p_.chip_of(*actor.stage), a.k_begin, a.k_end, {}};
     findings_.computes(leaf, actor.stage->id);
     const SumId id = findings_.sums.leaf(leaf);
     a.sum = a.sum ? findings_.sums.add(*a.sum, id) : id;

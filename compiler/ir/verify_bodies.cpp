@@ -29,7 +29,11 @@ bool has(const Expr& expr, ExprOp op) {
 
 bool floats_only(ExprOp op) {
   return op == ExprOp::divide || op == ExprOp::exponential || op == ExprOp::square_root || op == ExprOp::tanh ||
-         op == ExprOp::erf;
+         op == ExprOp::erf || op == ExprOp::row || op == ExprOp::column || op == ExprOp::mask;
+}
+
+bool by_row_only(ExprOp op) {
+  return op == ExprOp::row || op == ExprOp::column || op == ExprOp::mask;
 }
 
 bool identity(const AffineMap& map, std::size_t iterators) {
@@ -42,8 +46,8 @@ bool identity(const AffineMap& map, std::size_t iterators) {
   return true;
 }
 
-const AffineMap all_of_it = {{1, 0, 0}, {0, 1, 0}}, one_row = {{0, 0, 0}, {0, 1, 0}}, one_column = {{1, 0, 0}, {0, 0, 0}},
-                one_element = {{0, 0, 0}, {0, 0, 0}};
+const AffineMap all_of_it = {{1, 0, 0}, {0, 1, 0}}, one_row = {{0, 0, 0}, {0, 1, 0}},
+                one_column = {{1, 0, 0}, {0, 0, 0}}, one_element = {{0, 0, 0}, {0, 0, 0}};
 
 // Requires a map for each input and one for the result.
 bool maps_fit(const Generic& g) {
@@ -101,6 +105,9 @@ std::vector<std::string> body_faults(const Generic& g, std::size_t inputs) {
     if (const auto fault = fault_of(run.value, inputs)) wrong(*fault);
     if (phase == 0 && reads_back && !by_row(g))
       faults.emplace_back("its first body reads an accumulator that no firing has written");
+    if (!by_row(g) &&
+        std::any_of(run.value.begin(), run.value.end(), [](const ExprNode& node) { return by_row_only(node.op); }))
+      wrong("a place or a mask, and does not work by row");
     if (by_row(g) && reads_back) wrong("an accumulator, and works by row");
     if (by_row(g) && !has_extents(g, run.value))
       wrong("no operand with the rows of the result, or none with its columns");

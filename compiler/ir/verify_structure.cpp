@@ -282,6 +282,18 @@ void check_pattern_sizes(const Subject& s, const Stage& st, const AccessPattern&
     if (!fits || reach > most || a.extent_tiles[d] > most)
       return wrong(fmt::format("axis {}: its access pattern reaches further than can be counted", d));
   }
+  if (a.heads != 1) {
+    const std::uint64_t tile = s.p.header.native_tile, page = a.page_tiles.back();
+    const auto columns = static_cast<std::uint64_t>(t.whole.back());
+    const auto lies_in_one = [&](std::uint64_t at) { return at % page == 0; };
+    if (rank < 2 || a.heads == 0 || columns % a.heads != 0 || columns / a.heads % tile != 0)
+      return wrong(fmt::format("{} columns of '{}' are no {} heads of whole tiles", columns, t.name, a.heads));
+    if (!lies_in_one(columns / a.heads / tile) || static_cast<std::uint64_t>(t.offset.back()) % (page * tile) != 0 ||
+        !std::all_of(a.first.begin(), a.first.end(), [&](const auto& row) { return lies_in_one(row.back()); }) ||
+        !std::all_of(a.stride.begin(), a.stride.end(), [&](const auto& row) { return lies_in_one(row.back()); }))
+      return wrong(
+          fmt::format("its pages of '{}' do not lie in one head of {} tiles each", t.name, columns / a.heads / tile));
+  }
   // The largest page that the stage can touch must fit what its buffer calls a page.
   Bytes bytes = bytes_of(t.dtype);
   std::vector<std::uint64_t> tiles;

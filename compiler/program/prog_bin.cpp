@@ -352,13 +352,13 @@ Offset<fb::Tensor> put(Builder& b, const Tensor& tensor) {
 // Stages
 
 Offset<fb::AccessPattern> put(Builder& b, const AccessPattern& pattern) {
-  const auto& [loops, stride, first, page_tiles, extent_tiles] = pattern;
+  const auto& [loops, stride, first, page_tiles, extent_tiles, heads] = pattern;
   const auto loops_at = put(b, loops);
   const auto stride_at = put_rows(b, stride);
   const auto first_at = put_rows(b, first);
   const auto page_at = put(b, page_tiles);
   const auto extent_at = put(b, extent_tiles);
-  return fb::CreateAccessPattern(b, loops_at, stride_at, first_at, page_at, extent_at);
+  return fb::CreateAccessPattern(b, loops_at, stride_at, first_at, page_at, extent_at, heads);
 }
 
 fb::Chunk put(const Chunk& chunk) {
@@ -1049,6 +1049,7 @@ AccessPattern get_pattern(Reader& r, const fb::AccessPattern* row) {
   out.first = r.rows<std::uint64_t>(row->first());
   out.page_tiles = r.numbers(row->page_tiles());
   out.extent_tiles = r.numbers(row->extent_tiles());
+  out.heads = row->heads();
   return out;
 }
 

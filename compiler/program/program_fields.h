@@ -157,12 +157,13 @@ void fields(Io& io, typename Io::template Ref<Chunk> chunk) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<AccessPattern> pattern) {
-  auto& [loops, stride, first, page_tiles, extent_tiles] = pattern;
+  auto& [loops, stride, first, page_tiles, extent_tiles, heads] = pattern;
   io.required("loops", loops);
   io.required("stride", stride);
   io.required("first", first);
   io.required("page_tiles", page_tiles);
   io.required("extent_tiles", extent_tiles);
+  io.brief("heads", heads, std::uint64_t{1});
 }
 
 template <class Io>

@@ -150,6 +150,8 @@ std::optional<Json> nested(const Expr& expr) {
       stack.push_back({Json(fmt::format("port {}", index)), 0});
     } else if (op == ExprOp::accumulator) {
       stack.push_back({Json("accumulator"), 0});
+    } else if (op == ExprOp::row || op == ExprOp::column) {
+      stack.push_back({Json(std::string(enum_name(op))), 0});
     } else if (op == ExprOp::constant) {
       stack.push_back({number_to_value(number), 0});
     } else {
@@ -180,11 +182,13 @@ std::optional<std::uint32_t> port_number(std::string_view text) {
 }
 
 void unnest(JsonReader& reader, const Json& json, Expr& out) {
-  constexpr std::string_view forms = "\"port N\", \"accumulator\", a number, or [operator, operand, ...]";
+  constexpr std::string_view forms = "\"port N\", \"accumulator\", \"row\", \"column\", a number, or [operator, operand, ...]";
   const std::string* text = json.as_string();
   const JsonArray* call = json.as_array();
   if (text != nullptr && *text == "accumulator") {
     out.push_back({ExprOp::accumulator, 0, 0});
+  } else if (text != nullptr && (*text == "row" || *text == "column")) {
+    out.push_back({*text == "row" ? ExprOp::row : ExprOp::column, 0, 0});
   } else if (const auto port = text != nullptr ? port_number(*text) : std::nullopt) {
     out.push_back({ExprOp::operand, *port, 0});
   } else if (const auto number = number_from_value(json)) {

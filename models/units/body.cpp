@@ -17,6 +17,8 @@ ElementOp element_op(ExprOp op) {
       return ElementOp::minimum;
     case ExprOp::divide:
       return ElementOp::divide;
+    case ExprOp::mask:
+      return ElementOp::mask;
     default:
       return ElementOp::add;
   }
@@ -48,6 +50,15 @@ void fill_page(DType t, double number, std::byte* out, std::uint64_t n) {
   const double held = number == number ? std::clamp(number, low, high) : 0;
   if (t == DType::int32) put(static_cast<std::int32_t>(held));
   if (t == DType::int64) put(static_cast<std::int64_t>(held));
+}
+
+void fill_places(bool of_rows, std::uint64_t first_row, std::uint64_t first_col, std::uint32_t rows, std::uint32_t cols,
+                 std::byte* out) {
+  for (std::uint32_t r = 0; r < rows; ++r)
+    for (std::uint32_t c = 0; c < cols; ++c) {
+      const auto place = static_cast<float>(of_rows ? first_row + r : first_col + c);
+      std::memcpy(out + (std::size_t{r} * cols + c) * sizeof place, &place, sizeof place);
+    }
 }
 
 }  // namespace rdusim

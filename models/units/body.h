@@ -21,4 +21,8 @@ UnaryOp unary_op(ExprOp op);
 // n elements of a type that is_arithmetic, each `number`: rounded once, of integers the nearest that there is.
 void fill_page(DType t, double number, std::byte* out, std::uint64_t n);
 
+// fp32: each element's row, or column, of a page of rows x cols whose first element is at (first_row, first_col).
+void fill_places(bool of_rows, std::uint64_t first_row, std::uint64_t first_col, std::uint32_t rows, std::uint32_t cols,
+                 std::byte* out);
+
 }  // namespace rdusim

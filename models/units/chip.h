@@ -225,6 +225,7 @@ class Chip {
     PageTag tag;
   };
   PageTag tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t firing) const;
+  PageTag in_heads(const StageSpec& sp, const AccessPattern& pattern, PageTag tag) const;
   Bytes address_of(const StageSpec& sp, const PageRegion& r) const;
   const PageHeader* loaded_page(const StageState& s, std::uint64_t firing) const;
   View view(const StageState& s, std::uint32_t port, std::uint64_t firing) const;

@@ -1,6 +1,7 @@
 // When stages fire, and what a firing takes of the units it uses.
 #include <algorithm>
 
+#include "compiler/ir/access_pattern.h"
 #include "models/units/chip.h"
 
 namespace rdusim {
@@ -149,6 +150,14 @@ PageTag Chip::tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t fir
   return tag;
 }
 
+// The tag that a page of a tensor has on chip, where its columns are heads.
+PageTag Chip::in_heads(const StageSpec& sp, const AccessPattern& pattern, PageTag tag) const {
+  const MatrixElement at = rdusim::in_heads({tag.row, tag.col}, sp.tensor->whole, pattern.heads);
+  tag.row = at.row;
+  tag.col = at.col;
+  return tag;
+}
+
 // Where a page lies in memory: tensors lie there page after page, as the streams that read and write them take them:
 // side by side what instances read side by side, which of a matrix that is multiplied transposed are its rows.
 Bytes Chip::address_of(const StageSpec& sp, const PageRegion& r) const {
@@ -199,7 +208,7 @@ void Chip::start_load(std::uint32_t actor) {
       for (std::uint32_t n = use.push; n > 0; --n) {
         const std::uint64_t page = port.assigned++;
         PageHeader& h = staged_header(b, page);
-        h.tag = tag_of(sp, r, f);
+        h.tag = in_heads(sp, sp.load->pattern, tag_of(sp, r, f));
         h.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, b.slot_bytes));
         h.origin = address_of(sp, r);
         if (laws_.values && bytes <= b.slot_bytes) {
@@ -374,8 +383,9 @@ void Chip::start_store(std::uint32_t stage) {
     kept.tag.trip = page.tag.trip;
     // A page of another block holds nothing that belongs to this one.
     const PageTag& own = page.header->tag;
-    if (own.operand == kept.tag.operand && own.row == kept.tag.row && own.col == kept.tag.col &&
-        own.rows == kept.tag.rows && own.cols == kept.tag.cols)
+    const PageTag due = in_heads(sp, sp.store->pattern, kept.tag);
+    if (own.operand == due.operand && own.row == due.row && own.col == due.col && own.rows == due.rows &&
+        own.cols == due.cols)
       kept.tag.provenance = own.provenance;
   }
   kept.bytes = static_cast<std::uint32_t>(range.size() * size);

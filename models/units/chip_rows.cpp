@@ -67,6 +67,7 @@ void Chip::start_values(std::uint32_t stage) {
   const std::uint32_t height = rows.value_or(1), width = cols.value_or(1);
   const std::uint64_t elements = std::uint64_t{height} * width;
   if (rows_matter) made.rows = height, made.cols = width;
+  const std::uint64_t first_row = made.row % sp.matrix_rows, first_col = made.col;
   if (joins) made.col = 0, made.cols = 1;
   for (std::size_t i = 0; i < count; ++i)
     tell(PartialFolded{now_, at(s), f, joins && place_in_row != 0 ? state.tag : PageTag{}, operands[i].view.tag, made});
@@ -105,6 +106,8 @@ void Chip::start_values(std::uint32_t stage) {
         if (!values) break;
         if (node.op == ExprOp::constant) {
           fill_page(g.accumulator, node.number, to, elements);
+        } else if (node.op == ExprOp::row || node.op == ExprOp::column) {
+          fill_places(node.op == ExprOp::row, first_row, first_col, height, width, to);
         } else if (node.op == ExprOp::accumulator) {
           stack[depth] = kept;
         } else {

@@ -127,6 +127,7 @@ struct StageSpec {
   std::uint64_t row_pages = 1;  // generic: phases of its bodies
   std::vector<Spread> reach;    // generic, by port: what an input's page has of the rows and columns of the result
   std::vector<std::uint64_t> flat_rows;  // generic that works by row, by port: rows of the whole stack it is cut from
+  std::uint64_t matrix_rows = 1;         // generic that works by row: rows of a matrix that its result is cut from
   Bytes accumulator_bytes = 0;
 };
 

@@ -190,6 +190,9 @@ class Elaborator {
         for (std::size_t i = 0; by_row(*g) && i < std::min(d.ports.size(), g->maps.size()); ++i) {
           d.reach[i] = reach_of(g->maps[i]);
           d.flat_rows[i] = flat_rows(frames_[d.ports[i].buffer.value]);
+          if (const PageFrame& frame = frames_[d.ports[i].buffer.value];
+              d.ports[i].direction == Direction::input && frame.size() > 1)
+            d.matrix_rows = std::max(d.matrix_rows, static_cast<std::uint64_t>(frame[frame.size() - 2]));
         }
         if (d.bodies.empty()) d.form = StageForm::none;
         Bytes most = 0;

@@ -338,6 +338,10 @@ void element_wise_as(ElementOp op, const std::byte* a, const std::byte* b, std::
       return each<T>(a, b, out, n, lesser_of<T>);
     case ElementOp::divide:
       if constexpr (std::is_floating_point_v<T>) each<T>(a, b, out, n, [](T x, T y) { return x / y; });
+      return;
+    case ElementOp::mask:
+      if constexpr (std::is_floating_point_v<T>)
+        each<T>(a, b, out, n, [](T x, T y) { return y >= 0 ? x : -std::numeric_limits<T>::infinity(); });
   }
 }
 

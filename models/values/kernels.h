@@ -16,10 +16,11 @@ namespace rdusim {
 void matmul_accumulate(DType operand, const std::byte* a, const std::byte* b, std::byte* acc, std::uint32_t rows,
                        std::uint32_t depth, std::uint32_t cols, bool transposed = false);
 
-enum class ElementOp : std::uint8_t { add, subtract, multiply, maximum, minimum, divide };
+enum class ElementOp : std::uint8_t { add, subtract, multiply, maximum, minimum, divide, mask };
 enum class UnaryOp : std::uint8_t { negate, exponential, square_root, tanh, erf };
 
-// out[i] = op(a[i], b[i]), n elements of type int32, int64 or fp32 (divide: fp32 only). out may be a or b.
+// out[i] = op(a[i], b[i]), n elements of type int32, int64 or fp32 (divide, mask: fp32 only). mask: a where b >= 0, else
+// minus infinity. out may be a or b.
 void element_wise(ElementOp op, DType type, const std::byte* a, const std::byte* b, std::byte* out, std::size_t n);
 
 // out[i] = op(in[i]); all but negate (which multiplies by -1) of fp32 only, by support/elementary.h. out may be in.
