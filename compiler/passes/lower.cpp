@@ -2,6 +2,7 @@
 #include <limits>
 #include <variant>
 
+#include "compiler/passes/attention.h"
 #include "compiler/passes/extents.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
@@ -70,20 +71,54 @@ std::optional<Work> work_by_row(const OperatorGraph& graph, const Operator& op, 
   return check_extents(op, w, target, where, out) ? std::optional(w) : std::nullopt;
 }
 
+// RDU4145, RDU4111: an attention whose heads are pages of whole tiles, in types that the target has.
+std::optional<Work> work_of_attention(const OperatorGraph& graph, const Operator& op, const Target& target,
+                                      const std::string& where, Diagnostics& out) {
+  const AttentionExtents e = attention_extents(graph, op);
+  const DType type = graph.operand(op.in[0]).dtype;
+  constexpr std::int64_t most_places = std::int64_t{1} << 24;  // which fp32 tells apart
+  bool fits = true;
+  if (e.width % target.native_tile != 0) {
+    fits = false;
+    out.error(Code::RDU4145, where, "the heads of attention '{}' are {} wide, which is not whole tiles of {}", op.name,
+              e.width, target.native_tile);
+  }
+  if (e.queries >= most_places || e.keys >= most_places) {
+    fits = false;
+    out.error(Code::RDU4145, where, "attention '{}' has {} queries and {} keys, and their places are counted below {}",
+              op.name, e.queries, e.keys, most_places);
+  }
+  for (const OperandId in : op.in)
+    if (target.pcu.macs(graph.operand(in).dtype) == 0 || target.pcu.simd(accumulator_of(type)) == 0) {
+      fits = false;
+      out.error(Code::RDU4111, where, "attention '{}' is in {}, in which target '{}' does not compute", op.name,
+                name_of(graph.operand(in).dtype), target.name);
+      break;
+    }
+  if (graph.operand(op.in[1]).dtype != type) {
+    fits = false;
+    out.error(Code::RDU4113, where, "attention '{}' has queries in {} and keys in {}, which is not lowered", op.name,
+              name_of(type), name_of(graph.operand(op.in[1]).dtype));
+  }
+  if (!fits) return std::nullopt;
+  const Work w = whole_work_of(graph, op);
+  return check_extents(op, w, target, where, out) ? std::optional(w) : std::nullopt;
+}
+
 std::optional<Work> work_of_matmul(const OperatorGraph& graph, const Operator& op, const Target& target,
                                    const std::string& where, Diagnostics& out) {
   const Operand& a = graph.operand(op.in[0]);
   const Operand& b = graph.operand(op.in[1]);
   const Operand& c = graph.operand(op.out);
-  if (a.shape.size() != 2 || b.shape.size() != 2 || c.shape.size() != 2) {
-    out.error(Code::RDU4113, where, "the operands of matmul '{}' have ranks {}, {} and {}; only rank 2 is lowered",
+  if (a.shape.size() < 2 || b.shape.size() < 2 || c.shape.size() != a.shape.size()) {
+    out.error(Code::RDU4113, where, "the operands of matmul '{}' have ranks {}, {} and {}, which is not lowered",
               op.name, a.shape.size(), b.shape.size(), c.shape.size());
     return std::nullopt;
   }
-  const std::int64_t contraction_of_b = b.shape[op.attributes.transposed ? 1 : 0];
-  if (a.shape[1] != contraction_of_b) {
+  const std::int64_t contraction_of_b = op.attributes.transposed ? b.shape.back() : b.shape[b.shape.size() - 2];
+  if (a.shape.back() != contraction_of_b) {
     out.error(Code::RDU4104, where, "matmul '{}': the contraction axis of '{}' is {} long, that of '{}' {}", op.name,
-              a.name, a.shape[1], b.name, contraction_of_b);
+              a.name, a.shape.back(), b.name, contraction_of_b);
     return std::nullopt;
   }
   if (target.pcu.macs(a.dtype) == 0) {
@@ -115,13 +150,15 @@ Result<SpatialProgram> lower(SpatialProgram program, const Target& target) {
   for (const Operator& op : graph.operators) {
     const std::string where = place_of(program, op);
     const bool by_row = !recipe_of(graph, op).empty();
-    if (!by_row && (op.kind != OperatorKind::matmul || op.in.size() != 2)) {
+    const bool attends = op.kind == OperatorKind::attention;
+    if (!by_row && !attends && (op.kind != OperatorKind::matmul || op.in.size() != 2)) {
       out.error(Code::RDU4113, where, "operator '{}' is a {} of {} operands, which is not lowered yet", op.name,
                 name_of(op.kind), op.in.size());
       continue;
     }
-    const std::optional<Work> w =
-        by_row ? work_by_row(graph, op, target, where, out) : work_of_matmul(graph, op, target, where, out);
+    const std::optional<Work> w = by_row    ? work_by_row(graph, op, target, where, out)
+                                  : attends ? work_of_attention(graph, op, target, where, out)
+                                            : work_of_matmul(graph, op, target, where, out);
     if (!w) continue;
     program.work.push_back(*w);
     program.work.back().id = WorkId(program.work.size() - 1);

@@ -11,7 +11,7 @@ namespace rdusim {
 Result<SpatialProgram> start(const OperatorGraph& graph, const Target& target, const ShardPlan& plan);
 
 // Operators to work: one Work an operator for chip 0, with its extents; tensors, their tile grids and value ranges.
-// Refuses: RDU4104, RDU4111, RDU4113, RDU4118.
+// Refuses: RDU4104, RDU4111, RDU4113, RDU4118, RDU4145.
 Result<SpatialProgram> lower(SpatialProgram program, const Target& target);
 
 // Chooses each Work's BlockPlan, from the cost of compute and memory, within the site's buffers and memory; obeys pins.

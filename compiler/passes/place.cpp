@@ -8,14 +8,18 @@
 // buffer NAME.partial_kl; those of slices 1.. cross to slice 0's sites (NAME.recv_kl, NAME.landing_kl), where NAME.fold
 // adds slice 0's own and then theirs in rising l, a slice a phase, so that one port is read at a time.
 #include <algorithm>
+#include <array>
 
 #include "compiler/ir/print.h"
 #include "compiler/passes/crossing.h"
+#include "compiler/passes/deal.h"
 #include "compiler/passes/extents.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/place_attention.h"
 #include "compiler/passes/place_rows.h"
 #include "compiler/passes/ports.h"
+#include "compiler/passes/product_stack.h"
 #include "compiler/passes/section_builder.h"
 #include "compiler/passes/sites.h"
 
@@ -35,7 +39,9 @@ class MatmulPlacer {
         op_(build_.op()),
         a_(build_.tensor_of(op_.in[0])),
         b_(build_.tensor_of(op_.in[1])),
-        c_(build_.tensor_of(op_.out)) {}
+        c_(build_.tensor_of(op_.out)),
+        stack_(product_stack(*p.operators, op_)),
+        rows_(*deal(stack_.blocks(plan_.block_m, t.native_tile), plan_.sites_m)) {}
 
   void place(SiteAllocator& sites) {
     std::vector<BufferId> partials;
@@ -68,7 +74,7 @@ class MatmulPlacer {
   std::string suffix(std::uint64_t slice) const { return slice == 0 ? "" : "_k" + std::to_string(slice); }
 
   BufferId add_output_buffer(const std::string& what, BufferKind kind, GroupId group, DType type) {
-    return build_.add_buffer(what, kind, group, type, plan_.block_m, plan_.block_n, w_.m, w_.n);
+    return build_.add_buffer(what, kind, group, type, plan_.block_m, plan_.block_n, stack_.rows, w_.n);
   }
 
   // Calls f(i, j) for every instance in order.
@@ -82,46 +88,48 @@ class MatmulPlacer {
   std::pair<StageId, BufferId> place_slice(std::uint64_t l, GroupId group) {
     const std::string k = suffix(l);
     const std::uint64_t firings = plan_.rounds_m * plan_.rounds_n * plan_.k_pages;
-    const std::uint64_t mt = build_.tiles(w_.m), nt = build_.tiles(w_.n), kt = build_.tiles(w_.k);
+    const std::uint64_t nt = build_.tiles(w_.n), kt = build_.tiles(w_.k);
     const std::uint64_t first_k = l * plan_.k_pages * plan_.page_k;
     const std::uint64_t end_k = std::min(kt, first_k + plan_.k_pages * plan_.page_k);
-    const std::vector<std::uint64_t> loops = {plan_.rounds_m, plan_.rounds_n, plan_.k_pages};
+    const std::size_t row_axis = a_.shape.size() - 2, last_axis = b_.shape.size() - 1;
 
-    Load load_a{a_.id, {}, {}};
-    const std::uint64_t a_row = base(w_.offset_m, a_.offset[0]), a_col = base(w_.offset_k, a_.offset[1]);
-    load_a.pattern = {
-        loops,
-        {{plan_.sites_m * plan_.block_m, 0}, {0, 0}, {0, mutated("place.load_a_repeats_a_page", plan_.page_k, 0)}},
-        {},
-        {plan_.block_m, plan_.page_k},
-        {a_row + mt, a_col + end_k}};
-    Load load_b{b_.id, {}, {}};
+    const std::uint64_t a_row = base(w_.offset_m, a_.offset[row_axis]),
+                        a_col = base(w_.offset_k, a_.offset[row_axis + 1]);
+    Load load_a{a_.id, over_stack(stack_.left, a_, {plan_.rounds_n, plan_.k_pages}), {}};
+    load_a.pattern.stride[rows_.size() - 1][row_axis] = rows_.back().sites * plan_.block_m;
+    load_a.pattern.stride.back()[row_axis + 1] = mutated("place.load_a_repeats_a_page", plan_.page_k, 0);
+    set_matrix(load_a.pattern.page_tiles, {plan_.block_m, plan_.page_k});
+    set_matrix(load_a.pattern.extent_tiles, {a_row + build_.tiles(stack_.rows), a_col + end_k});
+    Load load_b{b_.id, over_stack(stack_.right, b_, {plan_.rounds_n, plan_.k_pages}), {}};
     // Of b by contraction and column of the result: as its axes are, or transposed.
     const auto axes_of_b = [&](std::uint64_t contraction, std::uint64_t column) {
-      return transposed() ? std::vector{column, contraction} : std::vector{contraction, column};
+      return transposed() ? std::array{column, contraction} : std::array{contraction, column};
     };
-    const std::uint64_t b_k = base(w_.offset_k, b_.offset[transposed() ? 1 : 0]),
-                        b_n = base(w_.offset_n, b_.offset[transposed() ? 0 : 1]);
-    load_b.pattern = {loops,
-                      {{0, 0},
-                       axes_of_b(0, mutated("place.load_b_forgets_the_rounds", plan_.sites_n * plan_.block_n, 0)),
-                       axes_of_b(plan_.page_k, 0)},
-                      {},
-                      axes_of_b(plan_.page_k, plan_.block_n),
-                      axes_of_b(b_k + end_k, b_n + nt)};
+    const std::uint64_t b_k = base(w_.offset_k, b_.offset[transposed() ? last_axis : last_axis - 1]),
+                        b_n = base(w_.offset_n, b_.offset[transposed() ? last_axis - 1 : last_axis]);
+    const std::size_t loops = load_b.pattern.loops.size();
+    set_matrix(load_b.pattern.stride[loops - 2],
+               axes_of_b(0, mutated("place.load_b_forgets_the_rounds", plan_.sites_n * plan_.block_n, 0)));
+    set_matrix(load_b.pattern.stride[loops - 1], axes_of_b(plan_.page_k, 0));
+    set_matrix(load_b.pattern.page_tiles, axes_of_b(plan_.page_k, plan_.block_n));
+    set_matrix(load_b.pattern.extent_tiles, axes_of_b(b_k + end_k, b_n + nt));
+    const std::uint64_t streams = streams_of_b();
     for_each_instance([&](std::uint64_t i, std::uint64_t j) {
-      load_a.pattern.first.push_back(
-          {a_row + i * plan_.block_m, a_col + mutated("place.load_a_ignores_its_slice", first_k, 0)});
-      load_b.pattern.first.push_back(
-          axes_of_b(b_k + first_k,
-                    b_n + mutated("place.load_b_reads_the_neighbour", j, (j + 1) % plan_.sites_n) * plan_.block_n));
+      load_a.pattern.first.push_back(first_of(stack_.left, a_, i));
+      set_matrix(load_a.pattern.first.back(), {a_row + site_at(rows_, i).back() * plan_.block_m,
+                                               a_col + mutated("place.load_a_ignores_its_slice", first_k, 0)});
+      load_b.pattern.first.push_back(first_of(stack_.right, b_, i));
+      set_matrix(load_b.pattern.first.back(), axes_of_b(b_k + first_k, b_n + mutated("place.load_b_reads_the_neighbour",
+                                                                                     j, (j + 1) % plan_.sites_n) *
+                                                                                 plan_.block_n));
       if (plan_.sites_n > 1)
         load_a.multicast_set.push_back(static_cast<std::uint32_t>(mutated("place.multicast_set_of_another_row", i, 0)));
-      if (plan_.sites_m > 1) load_b.multicast_set.push_back(static_cast<std::uint32_t>(j));
+      if (plan_.sites_m > streams)
+        load_b.multicast_set.push_back(static_cast<std::uint32_t>(stream_of_b(i) * plan_.sites_n + j));
     });
 
     const BufferId a =
-        build_.add_buffer("a" + k, BufferKind::fifo, group, operand(), plan_.block_m, plan_.page_k, w_.m, w_.k);
+        build_.add_buffer("a" + k, BufferKind::fifo, group, operand(), plan_.block_m, plan_.page_k, stack_.rows, w_.k);
     if (mutated("place.half_a_page", false, true)) p_.buffers[a.value].page_bytes /= 2;
     const BufferId b =
         build_.add_buffer("b" + k, BufferKind::fifo, group, operand(), plan_.page_k, plan_.block_n, w_.k, w_.n);
@@ -200,17 +208,67 @@ class MatmulPlacer {
   }
 
   AccessPattern store_pattern() const {
-    const std::uint64_t row = base(w_.offset_m, c_.offset[0]), col = base(w_.offset_n, c_.offset[1]);
-    AccessPattern pattern{{plan_.rounds_m, plan_.rounds_n},
-                          {{plan_.sites_m * plan_.block_m, 0}, {0, plan_.sites_n * plan_.block_n}},
-                          {},
-                          {plan_.block_m, plan_.block_n},
-                          {row + build_.tiles(w_.m), col + build_.tiles(w_.n)}};
+    const std::size_t row_axis = c_.shape.size() - 2;
+    const std::uint64_t row = base(w_.offset_m, c_.offset[row_axis]), col = base(w_.offset_n, c_.offset[row_axis + 1]);
+    AccessPattern pattern = over_stack(stack_.left, c_, {plan_.rounds_n});
+    pattern.stride[rows_.size() - 1][row_axis] = rows_.back().sites * plan_.block_m;
+    pattern.stride.back()[row_axis + 1] = plan_.sites_n * plan_.block_n;
+    set_matrix(pattern.page_tiles, {plan_.block_m, plan_.block_n});
+    set_matrix(pattern.extent_tiles, {row + build_.tiles(stack_.rows), col + build_.tiles(w_.n)});
     for_each_instance([&](std::uint64_t i, std::uint64_t j) {
-      pattern.first.push_back(
-          {row + i * plan_.block_m, col + mutated("place.store_over_the_neighbour", j, 0) * plan_.block_n});
+      pattern.first.push_back(first_of(stack_.left, c_, i));
+      set_matrix(pattern.first.back(), {row + site_at(rows_, i).back() * plan_.block_m,
+                                        col + mutated("place.store_over_the_neighbour", j, 0) * plan_.block_n});
     });
     return pattern;
+  }
+
+  // The loops over the stack, over blocks of rows, and `inner`; of a tensor whose leading axes take `steps`. Its last
+  // two axes are left to be filled in.
+  AccessPattern over_stack(const std::vector<std::vector<std::uint64_t>>& steps, const Tensor& t,
+                           const std::vector<std::uint64_t>& inner) const {
+    const std::size_t axes = t.shape.size();
+    AccessPattern pattern;
+    for (const AxisDeal& axis : rows_) {
+      pattern.loops.push_back(axis.rounds);
+      pattern.stride.emplace_back(axes, 0);
+    }
+    for (std::size_t d = 0; d < steps.size(); ++d)
+      for (std::size_t x = 0; x < steps[d].size(); ++x) pattern.stride[d][x] = steps[d][x] * rows_[d].sites;
+    for (const std::uint64_t rounds : inner) {
+      pattern.loops.push_back(rounds);
+      pattern.stride.emplace_back(axes, 0);
+    }
+    pattern.page_tiles.assign(axes, 1);
+    pattern.extent_tiles = t.tiles;
+    return pattern;
+  }
+  std::vector<std::uint64_t> first_of(const std::vector<std::vector<std::uint64_t>>& steps, const Tensor& t,
+                                      std::uint64_t i) const {
+    std::vector<std::uint64_t> first(t.shape.size(), 0);
+    const std::vector<std::uint64_t> at = site_at(rows_, i);
+    for (std::size_t d = 0; d < steps.size(); ++d)
+      for (std::size_t x = 0; x < steps[d].size(); ++x)
+        first[x] += at[d] * mutated("place.stack_reads_the_first_matrix", steps[d][x], 0);
+    return first;
+  }
+  static void set_matrix(std::vector<std::uint64_t>& axes, std::array<std::uint64_t, 2> rows_and_columns) {
+    std::copy(rows_and_columns.begin(), rows_and_columns.end(), axes.end() - 2);
+  }
+
+  // Which of the matrices of b that are worked on at once instances (i, *) read, and how many those are.
+  std::uint64_t stream_of_b(std::uint64_t i) const {
+    const std::vector<std::uint64_t> at = site_at(rows_, i);
+    std::uint64_t stream = 0;
+    for (std::size_t d = 0; d < stack_.extents.size(); ++d)
+      if (stack_.right_moves(d)) stream = stream * rows_[d].sites + at[d];
+    return stream;
+  }
+  std::uint64_t streams_of_b() const {
+    std::uint64_t streams = 1;
+    for (std::size_t d = 0; d < stack_.extents.size(); ++d)
+      if (stack_.right_moves(d)) streams *= rows_[d].sites;
+    return streams;
   }
 
   void add_tree() {
@@ -243,6 +301,8 @@ class MatmulPlacer {
   const Tensor& a_;
   const Tensor& b_;
   const Tensor& c_;
+  const ProductStack stack_;
+  const std::vector<AxisDeal> rows_;  // the stack and its blocks of rows
 };
 
 }  // namespace
@@ -256,6 +316,10 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
       out.error(Code::RDU4106, place_of(program, op),
                 "matmul '{}' splits its contraction over {} sites, and target '{}' has no hand-off between sites",
                 op.name, w.plan->sites_k, target.name);
+    if (op.kind == OperatorKind::attention && target.crossing.empty())
+      out.error(Code::RDU4106, place_of(program, op),
+                "attention '{}' hands weights from site to site, and target '{}' has no hand-off between sites",
+                op.name, target.name);
   }
   if (out.has_errors()) return out;
   program.placement = Placement{target.mesh, {}, {}};
@@ -264,6 +328,10 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
     const SectionId section(program.sections.size());
     program.sections.push_back({section, op.name, 1});
     SiteAllocator sites(target, w.chip);
+    if (op.kind == OperatorKind::attention) {
+      place_attention(program, target, w, section, sites);
+      continue;
+    }
     if (op.kind != OperatorKind::matmul) {
       place_rows(program, target, w, section, sites);
       continue;

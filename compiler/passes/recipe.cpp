@@ -3,6 +3,8 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "compiler/passes/mutate.h"
+
 namespace rdusim {
 namespace {
 
@@ -162,13 +164,41 @@ std::vector<Step> recipe_of(const OperatorGraph& graph, const Operator& op) {
   }
 }
 
+std::vector<Step> attention_steps(const OperatorGraph& graph, const Operator& op) {
+  const auto& q = graph.operand(op.in[0]).shape;
+  const auto& k = graph.operand(op.in[1]).shape;
+  const std::int64_t m = q[q.size() - 2], c = k[k.size() - 2], window = op.attributes.window;
+  const Term row = make(ExprOp::row, {}), column = make(ExprOp::column, {});
+  const auto place = [](std::int64_t n) { return number(static_cast<double>(n)); };
+  Term t = input(0) * number(op.attributes.scale);
+  if (op.attributes.causal && m > 1)
+    t = make(ExprOp::mask, {t, row + place(mutated("attention.mask_one_key_short", c - m, c - m - 1)) - column});
+  if (window != 0 && window < c) t = make(ExprOp::mask, {t, column - (row + place(c - m - window + 1))});
+  const Term e = exp(t - input(1));
+  Step most = joined("max", ExprOp::maximum, {operand(0)}, t);
+  Step sum = joined("sum", ExprOp::add, {operand(0), step(0)}, e);
+  Step weights = whole(op, {operand(0), step(0), step(1)}, e / input(2));
+  weights.name = "weights";
+  return {std::move(most), std::move(sum), std::move(weights)};
+}
+
 Work whole_work_of(const OperatorGraph& graph, const Operator& op) {
   Work w;
   w.op = op.id;
   if (op.kind == OperatorKind::matmul) {
-    w.m = graph.operand(op.in[0]).shape[0];
-    w.k = graph.operand(op.in[0]).shape[1];
-    w.n = graph.operand(op.in[1]).shape[op.attributes.transposed ? 0 : 1];
+    const auto& a = graph.operand(op.in[0]).shape;
+    const auto& b = graph.operand(op.in[1]).shape;
+    w.k = a.back();
+    w.m = element_count(a).value_or(w.k) / w.k;
+    w.n = op.attributes.transposed ? b[b.size() - 2] : b.back();
+    return w;
+  }
+  if (op.kind == OperatorKind::attention) {
+    const auto& q = graph.operand(op.in[0]).shape;
+    const auto& k = graph.operand(op.in[1]).shape;
+    w.n = q.back();
+    w.m = element_count(q).value_or(w.n) / w.n;
+    w.k = k[k.size() - 2];
     return w;
   }
   const auto& through = graph.operand(is_row_wise(op.kind) ? op.in[0] : op.out).shape;

@@ -33,8 +33,13 @@ struct Step {
 // attributes that fit the kind.
 std::vector<Step> recipe_of(const OperatorGraph& graph, const Operator& op);
 
-// The work of an operator on one chip, whole: a matmul's m x n x k; else the rows and columns that its steps go
-// through, k 1. Requires a matmul of matrices, or an operator with a recipe and operands of rank 1 or 2.
+// What makes weights of an attention's products of queries and keys, which its steps take as operand 0: scaled, masked
+// where some query does not look at some key, and the softmax of each row.
+std::vector<Step> attention_steps(const OperatorGraph& graph, const Operator& op);
+
+// The work of an operator on one chip, whole: a matmul's m x n x k, the rows of a stack together; of an attention the rows and columns of its result,
+// k the keys; else the rows and columns that its steps go through, k 1. Requires a matmul, an attention, or
+// an operator with a recipe and operands of rank 1 or 2.
 Work whole_work_of(const OperatorGraph& graph, const Operator& op);
 
 // Whether an operand of an operator with a recipe has all its rows, or columns; what has one is repeated along them.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "compiler/ir/print.h"
+#include "compiler/passes/attention.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/ports.h"
@@ -75,19 +76,20 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
         out.error(Code::RDU4116, where, "'{}' has operands of more than two axes, which are not sharded yet", op.name);
       continue;
     }
-    const bool two_ranks = op.in.size() == 2 && std::all_of(op.in.begin(), op.in.end(), [&](OperandId o) {
-                             return p.operators->operand(o).shape.size() == 2;
-                           });
-    if (op.kind != OperatorKind::matmul || !two_ranks) {
-      out.error(Code::RDU4116, where, "'{}' is a {} that is not sharded yet", op.name, name_of(op.kind));
+    if (op.kind == OperatorKind::attention) continue;
+    // The right operand is cut along either of its axes; a slice of each matrix of a stack has gaps.
+    const bool one_matrix = op.in.size() == 2 && p.operators->operand(op.in[1]).shape.size() == 2;
+    if (op.kind != OperatorKind::matmul || !one_matrix) {
+      out.error(Code::RDU4116, where, "'{}' is a {}{} that is not sharded yet", op.name, name_of(op.kind),
+                op.kind == OperatorKind::matmul ? " by a stack of matrices" : "");
       continue;
     }
     const Operand& a = p.operators->operand(op.in[0]);
     const Operand& b = p.operators->operand(op.in[1]);
     const std::int64_t contraction_of_b = b.shape[op.attributes.transposed ? 1 : 0];
-    if (a.shape[1] != contraction_of_b)
+    if (a.shape.back() != contraction_of_b)
       out.error(Code::RDU4104, where, "matmul '{}': the contraction axis of '{}' is {} long, that of '{}' {}", op.name,
-                a.name, a.shape[1], b.name, contraction_of_b);
+                a.name, a.shape.back(), b.name, contraction_of_b);
     bool placed = false;
     for (const Stage& s : p.stages) {
       const auto* matmul = std::get_if<MatmulTiles>(&s.kind);
@@ -211,6 +213,13 @@ SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, 
       if (cut.joined_by != CollectiveKind::all_gather) move(store->tensor, store->pattern, 0, n);
     } else if (auto* load = std::get_if<Load>(&s.kind); load && op.kind != OperatorKind::matmul) {
       const auto in = std::find(op.in.begin(), op.in.end(), all.tensor(load->tensor).operand) - op.in.begin();
+      if (op.kind == OperatorKind::attention) {
+        const AttentionExtents e = attention_extents(*all.operators, own);
+        const auto group = static_cast<std::int64_t>(op.attributes.heads / op.attributes.kv_heads);
+        const std::int64_t head = static_cast<std::int64_t>(e.first_head) / (in == 0 ? 1 : group);
+        move(load->tensor, load->pattern, 0, head * e.width);
+        continue;
+      }
       move(load->tensor, load->pattern, 0, spans_columns(*all.operators, op, std::size_t(in)) ? n : 0);
     } else if (load) {
       // An operator may read one operand twice; what the load feeds says which of the two it is.
@@ -366,12 +375,13 @@ class Joiner {
   // Every chip stores every member's columns, each where they belong in the whole.
   void store_all(const Operator& op, const Collective& entry, StageId stage, const Stage& store, const Buffer& page,
                  const std::string& suffix) {
-    const std::uint64_t columns = p_.tensor(std::get<Store>(store.kind).tensor).tiles[1] / cuts_.chips;
+    const std::uint64_t columns = p_.tensor(std::get<Store>(store.kind).tensor).tiles.back() / cuts_.chips;
     for (const ChipId from : entry.members) {
       const std::string both = "_c" + std::to_string(from.value) + suffix;
       Stage columns_of = store;
       columns_of.name = op.name + ".store" + both;
-      move_pattern(std::get<Store>(columns_of.kind).pattern, 1,
+      AccessPattern& pattern = std::get<Store>(columns_of.kind).pattern;
+      move_pattern(pattern, static_cast<std::uint32_t>(pattern.page_tiles.size() - 1),
                    mutated("shard.gathered_columns_swapped", from.value, cuts_.chips - 1 - from.value) * columns);
       deliver(entry, stage, add_stage(p_, std::move(columns_of)), page, entry.name + ".page" + both);
     }

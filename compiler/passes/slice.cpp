@@ -23,16 +23,26 @@ bool whole_tiles(std::int64_t extent, std::uint32_t chips, std::uint32_t tile) {
   return divides(extent, chips) && extent / std::int64_t{chips} % std::int64_t{tile} == 0;
 }
 
+// Whether the heads of an attention can be dealt: as many on every chip, and those of keys with the heads that share
+// them; where chips are more than those, each chip has all keys and values, and reads its head's.
+bool heads_divide(const Operator& op, std::uint32_t chips) {
+  const std::uint32_t heads = op.attributes.heads, kv_heads = op.attributes.kv_heads;
+  return heads % chips == 0 && (kv_heads % chips == 0 || chips % kv_heads == 0);
+}
+
 // The axis along which an operator that is cut that way wants operand `in`.
-std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Operator& op, ShardKind kind,
-                                         std::size_t in) {
+std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Operator& op, ShardKind kind, std::size_t in,
+                                         std::uint32_t chips) {
   if (kind == ShardKind::none) return std::nullopt;
+  const auto last = static_cast<std::uint32_t>(graph.operand(op.in[in]).shape.size() - 1);
+  if (op.kind == OperatorKind::attention)
+    return in == 0 || op.attributes.kv_heads % chips == 0 ? std::optional(last) : std::nullopt;
   if (op.kind != OperatorKind::matmul) {
     if (!spans_columns(graph, op, in)) return std::nullopt;
-    return static_cast<std::uint32_t>(graph.operand(op.in[in]).shape.size() - 1);
+    return last;
   }
   const std::uint32_t contraction = op.attributes.transposed ? 1 : 0;  // of in1
-  if (kind == ShardKind::row) return in == 0 ? 1u : mutated("slice.wrong_axis", contraction, 1 - contraction);
+  if (kind == ShardKind::row) return in == 0 ? last : mutated("slice.wrong_axis", contraction, 1 - contraction);
   return in == 0 ? std::nullopt : std::optional(1 - contraction);
 }
 // The axis along which it has its result cut.
@@ -41,12 +51,12 @@ std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Opera
   return static_cast<std::uint32_t>(graph.operand(op.out).shape.size() - 1);
 }
 
-// By operand: whether a matmul reads it as its left one, as it is or by way of point-wise operators.
+// By operand: whether a matmul reads it as its left one, as it is or by way of point-wise operators and attention.
 std::vector<bool> lead_to_matmul(const OperatorGraph& graph) {
   std::vector<bool> lead(graph.operands.size(), false);
   for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
     if (op->kind == OperatorKind::matmul) lead[op->in[0].value] = true;
-    if (!is_point_wise(op->kind) || !lead[op->out.value]) continue;
+    if ((!is_point_wise(op->kind) && op->kind != OperatorKind::attention) || !lead[op->out.value]) continue;
     for (const OperandId in : op->in) lead[in.value] = true;
   }
   return lead;
@@ -76,6 +86,9 @@ std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan&
       kind = ShardKind::none;
       for (std::size_t in = 0; in < op.in.size() && is_point_wise(op.kind); ++in)
         if (is_column(op.in[in]) && spans_columns(graph, op, in)) kind = ShardKind::column;
+      if (op.kind == OperatorKind::attention && heads_divide(op, plan.chips) &&
+          (is_column(op.in[0]) || !writer_of(graph, op.in[0])))
+        kind = ShardKind::column;
       continue;
     }
     if (!in_pairs) continue;
@@ -186,7 +199,8 @@ class Cutter {
     bool read = false, others_columns = false;
     for_each_use(op.out, [&](const Operator& user, std::size_t i) {
       read = true;
-      if (wanted_axis(graph_, user, kinds_[user.id.value], i) != result_axis(graph_, op, kinds_[op.id.value]))
+      if (wanted_axis(graph_, user, kinds_[user.id.value], i, plan_.chips) !=
+          result_axis(graph_, op, kinds_[op.id.value]))
         others_columns = true;
     });
     if (kinds_[op.id.value] == ShardKind::none) return std::nullopt;
@@ -205,7 +219,7 @@ class Cutter {
     std::optional<OperandCut> agreed;
     bool disagree = false;
     for_each_use(operand.id, [&](const Operator& user, std::size_t i) {
-      const OperandCut wanted{wanted_axis(graph_, user, kinds_[user.id.value], i), false};
+      const OperandCut wanted{wanted_axis(graph_, user, kinds_[user.id.value], i, plan_.chips), false};
       if (!agreed) agreed = wanted;
       disagree = disagree || *agreed != wanted;
     });

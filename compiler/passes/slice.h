@@ -5,7 +5,7 @@
 //   column    C[:, nc] = A B[:, nc]: every chip owns columns; an all-gather joins them where a reader needs others
 //
 // A point-wise operator that reads what a column-parallel one left on its chips works on those columns, as if it were
-// part of it; every other operator that is no matmul is worked out by every chip whole (none).
+// part of it; so does an attention, whose heads are dealt. Every other operator that is no matmul is worked out by every chip whole (none).
 //
 // A row-parallel operator that reads a column-parallel one's result needs just the columns that its own chip computed:
 // the pair costs one all-reduce, after the second. Where the readers of an operand want different parts of it, every
@@ -45,7 +45,7 @@ struct Cuts {
 // plan.kind row or column: every matmul that way. tensor, or none: pairs of column and row where one
 // operator reads the other's result (point-wise operators between them do not count), else row where the contraction
 // divides, else column.
-// Requires operators that are matmuls of rank 2 whose shapes agree, or that have a recipe; plan.chips >= 2.
+// Requires operators that are matmuls whose shapes agree, attentions, or that have a recipe; plan.chips >= 2.
 // Refuses, all faults found: RDU4102, RDU4103, RDU4105, RDU4116. `where` names what has no place of its own;
 // `most_chips` is the target's.
 Result<Cuts> cut(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile, std::uint32_t most_chips,

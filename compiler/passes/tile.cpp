@@ -14,13 +14,18 @@
 // costs in the machine), then the faster. Splitting the contraction costs fold stages, ports and buffers, so it has to
 // earn 15 % of the whole, launch included, or to let the memory be the limit where no plan without does.
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
+#include "compiler/passes/attention.h"
+#include "compiler/passes/deal.h"
 #include "compiler/passes/expand.h"
 #include "compiler/passes/extents.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/product_stack.h"
 #include "compiler/passes/recipe.h"
 #include "compiler/passes/tile_rows.h"
 
@@ -39,16 +44,22 @@ struct AxisCut {
 // All ways to cut `tiles` tiles over at most `most_sites` sites in blocks of at most `most_block` tiles. Blocks that
 // give the same number of blocks are the same cut but for balance: only the smallest is kept. Every instance gets the
 // same number of blocks, so that one stage describes them all; only the last block may be ragged.
+// Of a stack, `stack` matrices of `tiles` tiles of rows each, sites get whole axes of it, or a part of one (deal.h).
 std::vector<AxisCut> axis_cuts(std::uint64_t tiles, std::uint64_t most_sites, std::uint64_t most_block,
-                               std::optional<std::uint32_t> pin_block, std::optional<std::uint32_t> pin_sites) {
+                               std::optional<std::uint32_t> pin_block, std::optional<std::uint32_t> pin_sites,
+                               const std::vector<std::uint64_t>& stack = {}) {
+  const std::uint64_t matrices =
+      std::accumulate(stack.begin(), stack.end(), std::uint64_t{1}, std::multiplies<std::uint64_t>());
   std::vector<AxisCut> cuts;
   const std::uint64_t first = pin_block ? *pin_block : 1;
   const std::uint64_t last = pin_block ? *pin_block : std::min(tiles, most_block);
   for (std::uint64_t block = first; block <= last; ++block) {
-    const std::uint64_t blocks = ceil_div(tiles, block);
-    if (!pin_block && block > 1 && blocks == ceil_div(tiles, block - 1)) continue;
+    const std::uint64_t of_a_matrix = ceil_div(tiles, block), blocks = matrices * of_a_matrix;
+    if (!pin_block && block > 1 && of_a_matrix == ceil_div(tiles, block - 1)) continue;
+    std::vector<std::uint64_t> axes = stack;
+    axes.push_back(of_a_matrix);
     for (std::uint64_t sites = 1; sites <= std::min(blocks, most_sites); ++sites) {
-      if (blocks % sites != 0 || (pin_sites && *pin_sites != sites)) continue;
+      if (blocks % sites != 0 || (pin_sites && *pin_sites != sites) || !deal(axes, sites)) continue;
       cuts.push_back({block, sites, std::max<std::uint64_t>(1, blocks / sites - mutated("tile.round_left_out", 0, 1))});
     }
   }
@@ -64,8 +75,8 @@ struct Score {
 
 class Scorer {
  public:
-  Scorer(const Work& w, DType operand, DType result, const Target& t)
-      : w_(w), operand_(operand), result_(result), t_(t) {}
+  Scorer(const Work& w, const ProductStack& stack, DType operand, DType result, const Target& t)
+      : w_(w), stack_(stack), operand_(operand), result_(result), t_(t) {}
 
   // Bytes that the plan keeps in the busiest site's PMU, the room that a collective will want for landings included.
   Bytes site_bytes(const BlockPlan& p) const {
@@ -83,20 +94,22 @@ class Scorer {
 
     const double hbm = to_double(t_.hbm.sustainable_bytes_per_cycle());
     const double a_pages = double(p.sites_m * p.sites_k) * rounds * double(p.k_pages);
-    const double b_pages = double(p.sites_n * p.sites_k) * rounds * double(p.k_pages);
+    const double b_streams = double(streams_of_b(p));
+    const double b_pages = b_streams * double(p.sites_n * p.sites_k) * rounds * double(p.k_pages);
     const double c_pages = sites / double(p.sites_k) * rounds;
     const double memory = a_pages * page_cycles(a_bytes(p)) + b_pages * page_cycles(b_bytes(p)) +
                           c_pages * page_cycles(out_bytes(p, result_));
 
     // Of the operator itself: what is read twice does not make a plan a memory-bound one.
-    const double bytes = (double(w_.m) * double(w_.k) + double(w_.k) * double(w_.n)) * bytes_of(operand_) +
+    const double bytes = (double(w_.m) * double(w_.k) + double(stack_.right_matrices()) * double(w_.k) * double(w_.n)) *
+                             bytes_of(operand_) +
                          double(w_.m) * double(w_.n) * bytes_of(result_);
 
     const double port = to_double(t_.network.link_bytes_per_cycle);
     const double ingest = rounds * double(p.k_pages) * double(a_bytes(p) + b_bytes(p)) / port;
 
     const double first_pages = std::min(memory, (double(p.sites_m * p.sites_k) * double(a_bytes(p)) +
-                                                 double(p.sites_n * p.sites_k) * double(b_bytes(p))) /
+                                                 b_streams * double(p.sites_n * p.sites_k) * double(b_bytes(p))) /
                                                     hbm);
     const double journey = double(t_.hbm.latency_cycles) +
                            double(a_bytes(p) + b_bytes(p)) * (1 / port + 1 / to_double(t_.agcu.bytes_per_cycle));
@@ -117,16 +130,25 @@ class Scorer {
   }
 
   Bytes a_bytes(const BlockPlan& p) const {
-    return page_bytes(p.block_m, p.page_k, w_.m, w_.k, operand_, t_.native_tile);
+    return page_bytes(p.block_m, p.page_k, stack_.rows, w_.k, operand_, t_.native_tile);
   }
   Bytes b_bytes(const BlockPlan& p) const {
     return page_bytes(p.page_k, p.block_n, w_.k, w_.n, operand_, t_.native_tile);
   }
   Bytes out_bytes(const BlockPlan& p, DType type) const {
-    return page_bytes(p.block_m, p.block_n, w_.m, w_.n, type, t_.native_tile);
+    return page_bytes(p.block_m, p.block_n, stack_.rows, w_.n, type, t_.native_tile);
   }
 
  private:
+  // Matrices of b that are worked on at once.
+  std::uint64_t streams_of_b(const BlockPlan& p) const {
+    std::uint64_t streams = 1;
+    if (stack_.extents.empty()) return streams;
+    const auto axes = deal(stack_.blocks(p.block_m, t_.native_tile), p.sites_m);
+    for (std::size_t d = 0; axes && d < stack_.extents.size(); ++d)
+      streams *= stack_.right_moves(d) ? (*axes)[d].sites : 1;
+    return streams;
+  }
   // Cycles that a page keeps the memory as a whole busy: its bytes at the peak, and a row opened for each row's worth
   // (or less) that falls to a channel, while refresh takes its share.
   double page_cycles(Bytes bytes) const {
@@ -140,6 +162,7 @@ class Scorer {
   }
 
   const Work& w_;
+  const ProductStack& stack_;
   DType operand_, result_;
   const Target& t_;
 };
@@ -169,16 +192,16 @@ std::uint64_t most_split(const Target& t, const SiteDemand& kept, std::uint64_t 
 
 // Calls f for every plan that fits the sites of one chip.
 template <class F>
-void for_each_plan(const Work& w, const SchedulePin& pin, std::uint64_t most_split, const Target& t,
-                   const Scorer& scorer, F&& f) {
+void for_each_plan(const Work& w, const ProductStack& stack, const SchedulePin& pin, std::uint64_t most_split,
+                   const Target& t, const Scorer& scorer, F&& f) {
   const std::uint32_t tile = t.native_tile;
   const auto tiles = [&](std::int64_t e) { return ceil_div(static_cast<std::uint64_t>(e), std::uint64_t{tile}); };
-  const std::uint64_t mt = tiles(w.m), nt = tiles(w.n), kt = tiles(w.k);
+  const std::uint64_t mt = tiles(stack.rows), nt = tiles(w.n), kt = tiles(w.k);
   const std::uint64_t most_sites = std::min<std::uint64_t>(t.sites(), pin.sites.value_or(t.sites()));
   // An axis of more tiles than sites * 64 has to be cut coarsely in any case.
   const std::uint64_t most_block = 16 + std::max(mt, nt) / (std::uint64_t{t.sites()} * 4);
 
-  const std::vector<AxisCut> m_cuts = axis_cuts(mt, most_sites, most_block, pin.block_m, pin.unroll_m);
+  const std::vector<AxisCut> m_cuts = axis_cuts(mt, most_sites, most_block, pin.block_m, pin.unroll_m, stack.extents);
   const std::vector<AxisCut> n_cuts = axis_cuts(nt, most_sites, most_block, pin.block_n, pin.unroll_n);
   std::vector<std::uint64_t> k_pages;  // tiles a page along the contraction
   for (std::uint64_t page = 1; page <= kt; ++page) {
@@ -218,11 +241,11 @@ struct Best {
   bool keeps_memory_busy() const { return cycles_memory_busy <= limit(); }
 };
 
-std::optional<BlockPlan> best_plan(const Work& w, const SchedulePin& pin, DType operand, DType result,
-                                   std::uint64_t most_split, const Target& t) {
-  const Scorer scorer(w, operand, result, t);
+std::optional<BlockPlan> best_plan(const Work& w, const ProductStack& stack, const SchedulePin& pin, DType operand,
+                                   DType result, std::uint64_t most_split, const Target& t) {
+  const Scorer scorer(w, stack, operand, result, t);
   Best whole, in_slices;
-  for_each_plan(w, pin, most_split, t, scorer,
+  for_each_plan(w, stack, pin, most_split, t, scorer,
                 [&](const BlockPlan& p) { (p.sites_k == 1 ? whole : in_slices).add(scorer.score(p)); });
   const double launch = double(t.host.section_launch_cycles + t.host.argument_load_cycles);
   const bool frees_memory = in_slices.keeps_memory_busy() && !whole.keeps_memory_busy();
@@ -231,7 +254,7 @@ std::optional<BlockPlan> best_plan(const Work& w, const SchedulePin& pin, DType 
   const Best& best = split ? in_slices : whole;
   std::optional<BlockPlan> chosen;
   std::tuple<bool, std::uint64_t, double, std::uint64_t> chosen_key;
-  for_each_plan(w, pin, most_split, t, scorer, [&](const BlockPlan& p) {
+  for_each_plan(w, stack, pin, most_split, t, scorer, [&](const BlockPlan& p) {
     if ((p.sites_k > 1) != split) return;
     const Score s = scorer.score(p);
     if (s.cycles > best.limit()) return;
@@ -279,6 +302,22 @@ Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
         std::find_if(graph.pins.begin(), graph.pins.end(), [&](const SchedulePin& p) { return p.op == op.id; });
     const SchedulePin pin = pinned == graph.pins.end() ? SchedulePin{} : *pinned;
     const std::string where = place_of(program, op);
+    if (op.kind == OperatorKind::attention) {
+      w.plan = attention_plan(graph, w, pin, target);
+      if (w.plan) continue;
+      if (pinned == graph.pins.end())
+        out.error(Code::RDU4112, where,
+                  "attention '{}' keeps the scores of a tile of queries on their site, {} keys for each, and a site of "
+                  "target '{}' has {}",
+                  op.name, w.k, target.name, format_bytes(target.pmu.capacity_bytes));
+      else
+        out.error(Code::RDU1026, where, "[schedule.{}] pins what attention '{}' cannot have on {} sites", op.name,
+                  op.name, target.sites())
+            .suggest(
+                "sites, unroll_m (blocks of queries), unroll_n (heads, times sites for the columns of one), block_n "
+                "(tiles of those), unroll_k (sites for pages of keys) and page_k (tiles of keys) can be pinned");
+      continue;
+    }
     if (op.kind != OperatorKind::matmul) {
       if (!site_runs(graph, op, target, where, out)) continue;
       w.plan = row_plan(graph, w, pin, target);
@@ -292,7 +331,8 @@ Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
     }
     const DType operand = graph.operand(op.in[0]).dtype, result = graph.operand(op.out).dtype;
     const SiteDemand kept = kept_for_collectives(program.header.plan, operand, result);
-    w.plan = best_plan(w, pin, operand, result, most_split(target, kept, graph.operators.size()), target);
+    w.plan = best_plan(w, product_stack(graph, op), pin, operand, result,
+                       most_split(target, kept, graph.operators.size()), target);
     if (w.plan) continue;
     if (pinned == graph.pins.end())
       out.error(Code::RDU4112, where, "no way to cut matmul '{}' ({} x {} x {}) fits a site's {} of PMU", op.name, w.m,

@@ -53,6 +53,8 @@ enum class Input {
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
   transposed,       // as slices, with a transposed weight whose extents are equal
+  attention,        // causal, two heads that share keys and values, three pages of keys, each on a site
+  stack,            // four matrices by two, on a site for each
   direct_wormhole,  // circular buffers and semaphores
 };
 
@@ -90,6 +92,35 @@ Compiled input(Input which) {
     case Input::transposed: {
       Compiled c = input(Input::slices);
       c.graph.operators.front().attributes.transposed = true;
+      return c;
+    }
+    case Input::attention: {
+      OperatorGraph g;
+      g.name = "attention";
+      const auto q = operand(g, "q", TensorRole::input, {40, 128}, DType::fp32, PatternFill{61, 30});
+      const auto k = operand(g, "k", TensorRole::input, {70, 64}, DType::fp32, PatternFill{53, 26});
+      const auto v = operand(g, "v", TensorRole::input, {70, 64}, DType::fp32, PatternFill{47, 23});
+      const auto y = operand(g, "y", TensorRole::output, {40, 128}, DType::fp32);
+      matmul(g, "attention", q.id, k.id, y.id);
+      Operator& op = g.operators.front();
+      op.kind = OperatorKind::attention;
+      op.in.push_back(v.id);
+      op.attributes.heads = 4;
+      op.attributes.kv_heads = 2;
+      op.attributes.scale = 0.125;
+      op.attributes.causal = true;
+      SchedulePin pin;
+      pin.op = op.id;
+      pin.page_k = 1;
+      pin.unroll_k = 3;
+      g.pins.push_back(pin);
+      return {std::move(g), sn40l(), {}};
+    }
+    case Input::stack: {
+      Compiled c{one_matmul(64, 64, 32), sn40l(), {}};
+      c.graph.operands[0].shape = {4, 64, 64};
+      c.graph.operands[1].shape = {2, 64, 32};
+      c.graph.operands[2].shape = {4, 64, 32};
       return c;
     }
     case Input::direct:
@@ -154,7 +185,7 @@ struct Row {
 constexpr Row table[] = {
     {"lower.range_too_narrow", Input::slices, Who::verifier, Code::RDU3040},
     {"lower.tensor_begins_further_on", Input::slices, Who::verifier, Code::RDU3003},
-    {"lower.rows_are_columns", Input::slices, Who::verifier, Code::RDU3008},
+    {"lower.rows_are_columns", Input::slices, Who::verifier, Code::RDU3003},
     {"lower.contraction_short", Input::slices, Who::verifier, Code::RDU3024},
     {"tile.round_left_out", Input::slices, Who::verifier, Code::RDU3003},
     {"tile.page_left_out", Input::slices, Who::verifier, Code::RDU3003},
@@ -168,6 +199,12 @@ constexpr Row table[] = {
     {"place.tile_left_out", Input::slices, Who::verifier, Code::RDU3047},
     {"place.matmul_sums_too_few_pages", Input::slices, Who::verifier, Code::RDU3003},
     {"place.transposed_passes_for_plain", Input::transposed, Who::verifier, Code::RDU3024},
+    {"place.stack_reads_the_first_matrix", Input::stack, Who::verifier, Code::RDU3015},
+    {"attention.mask_one_key_short", Input::attention, Who::certificate, Code::RDU5011},
+    {"attention.all_heads_read_the_first", Input::attention, Who::verifier, Code::RDU3024},
+    {"attention.scores_of_the_first_keys", Input::attention, Who::verifier, Code::RDU3044},
+    {"attention.one_page_of_keys", Input::attention, Who::verifier, Code::RDU3024},
+    {"attention.values_of_one_page", Input::attention, Who::verifier, Code::RDU3003},
     {"place.accumulator_too_narrow", Input::slices, Who::verifier, Code::RDU3036},
     {"place.edge_left_out", Input::slices, Who::verifier, Code::RDU3004},
     {"place.receive_too_many", Input::slices, Who::verifier, Code::RDU3008},
@@ -250,7 +287,7 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 
 TEST_CASE("what is compiled without a mistake passes") {
   for (const Input which : {Input::slices, Input::direct, Input::ring, Input::through_one, Input::ring_reduce,
-                            Input::gather, Input::transposed, Input::direct_wormhole}) {
+                            Input::gather, Input::transposed, Input::attention, Input::stack, Input::direct_wormhole}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

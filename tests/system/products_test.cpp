@@ -1,4 +1,4 @@
-// Products of matrices that are transposed, from workload to checked values.
+// Products of matrices that are transposed, and of stacks of them, from workload to checked values.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -84,6 +84,52 @@ TEST_CASE("transposed weights are cut along either axis over chips") {
     const Json report = ran(folder, pair, {"--chips", chips, "--shard", "tensor"});
     CHECK(at(report, "collectives").as_array()->size() == 1);
   }
+}
+
+TEST_CASE("stacks of matrices are multiplied exactly, each right one with those that it serves") {
+  struct Case {
+    std::string_view left, right, result;
+    std::int64_t macs;
+  };
+  const Folder folder;
+  for (const auto& [left, right, out, macs] :
+       {Case{"[3, 33, 70]", "[3, 70, 50]", "[3, 33, 50]", 3 * 33 * 70 * 50},
+        Case{"[6, 40, 64]", "[2, 64, 33]", "[6, 40, 33]", 6 * 40 * 64 * 33},
+        Case{"[5, 7, 96]", "[96, 40]", "[5, 7, 40]", 5 * 7 * 96 * 40},
+        Case{"[2, 4, 33, 40]", "[2, 2, 40, 65]", "[2, 4, 33, 65]", 8 * 33 * 40 * 65},
+        Case{"[2, 3, 70, 20]", "[1, 1, 20, 33]", "[2, 3, 70, 33]", 6 * 70 * 20 * 33}})
+    for (const bool transposed : {false, true}) {
+      CAPTURE(left);
+      CAPTURE(transposed);
+      std::string second(right);
+      if (transposed) {
+        // The last two extents the other way round.
+        const std::size_t last = second.rfind(','), before = second.rfind(',', last - 1);
+        const std::size_t begin = before == std::string::npos ? 1 : before + 2;
+        second = second.substr(0, begin) + second.substr(last + 2, second.size() - last - 3) + ", " +
+                 second.substr(begin, last - begin) + "]";
+      }
+      const Json report = ran(folder, "name = \"stack\"\n" + operand("x", "input", left, "int8", {61, 30}) +
+                                          operand("w", "weight", second, "int8", {89, 44}) + result("y", "int32") +
+                                          "[[ops]]\nkind = \"matmul\"\nin = [\"x\", \"w\"]\nout = \"y\"\n" +
+                                          (transposed ? "transposed = true\n" : ""));
+      CHECK(number(report, "macs", "useful") == macs);
+      CHECK(text(report, "outputs", 0, "name") == "y");
+    }
+}
+
+TEST_CASE("a stack by one matrix is cut over chips, and one by a stack is refused") {
+  const Folder folder;
+  const auto stack = [&](std::string_view right) {
+    return "name = \"stack\"\n" + operand("x", "input", "[3, 33, 128]", "bf16", {7, 3}) +
+           operand("w", "weight", right, "bf16", {13, 6}) + result("y", "fp32") +
+           "[[ops]]\nkind = \"matmul\"\nin = [\"x\", \"w\"]\nout = \"y\"\n";
+  };
+  for (const std::string shard : {"row", "column"}) ran(folder, stack("[128, 64]"), {"--chips", "2", "--shard", shard});
+  folder.write("workload.toml", stack("[3, 128, 64]"));
+  const Outcome refused = rdusim({"compile", "workload.toml", "-o", "prog.bin", "--chips", "2"}, folder);
+  CHECK(refused.status == 2);
+  CHECK(errors_of(refused) == "RDU4116");
 }
 
 }  // namespace rdusim::test::products_test

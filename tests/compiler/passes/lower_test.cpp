@@ -57,6 +57,20 @@ TEST_CASE("a transposed matmul has as many columns as its right operand has rows
   CHECK(disagree.diagnostics().contains(Code::RDU4104));
 }
 
+TEST_CASE("lowering refuses an attention whose heads are no whole tiles") {
+  const Target target = sn40l();
+  OperatorGraph g = one_matmul(32, 80, 80, DType::fp32, DType::fp32);
+  g.operands[1].shape = g.operands[2].shape = {32, 80};
+  Operator& op = g.operators[0];
+  op.kind = OperatorKind::attention;
+  op.in.push_back(op.in[1]);
+  op.attributes.heads = op.attributes.kv_heads = 2;
+  const auto p = lower(*start(g, target, {}), target);
+  REQUIRE_FALSE(p.ok());
+  CHECK(p.diagnostics().contains(Code::RDU4145));
+  CHECK(p.diagnostics().to_text().find("40 wide") != std::string::npos);
+}
+
 TEST_CASE("lowering refuses an extent of more tiles than pages can count") {
   const Target target = sn40l();
   OperatorGraph g = one_matmul(1, std::int64_t{1} << 40, 1);

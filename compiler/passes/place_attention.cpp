@@ -1,0 +1,294 @@
+#include "compiler/passes/place_attention.h"
+
+#include <map>
+#include <utility>
+
+#include "compiler/passes/attention.h"
+#include "compiler/passes/crossing.h"
+#include "compiler/passes/deal.h"
+#include "compiler/passes/mutate.h"
+#include "compiler/passes/ports.h"
+#include "compiler/passes/section_builder.h"
+
+namespace rdusim {
+namespace {
+
+// Movement stages of the sites of a group.
+enum ScoreMovement : std::uint32_t { queries = 0, keys = 1 };
+enum ValueMovement : std::uint32_t { weights = 0, values = 1, result = 2 };
+
+class AttentionPlacer {
+ public:
+  AttentionPlacer(SpatialProgram& p, const Target& t, const Work& w, SectionId section)
+      : p_(p),
+        t_(t),
+        w_(w),
+        plan_(*w.plan),
+        build_(p, t, w, section),
+        op_(build_.op()),
+        e_(attention_extents(*p.operators, w)),
+        q_(build_.tensor_of(op_.in[0])),
+        k_(build_.tensor_of(op_.in[1])),
+        v_(build_.tensor_of(op_.in[2])),
+        out_(build_.tensor_of(op_.out)),
+        parts_(attention_sites(e_, plan_, t.native_tile)),
+        heads_(*deal({e_.kv_heads, e_.group()}, parts_.heads)),
+        rows_(*deal(row_axes(), plan_.sites_m)),
+        rounds_(plan_.rounds_m * plan_.rounds_n),
+        pages_(static_cast<std::uint32_t>(plan_.k_pages * plan_.sites_k)) {}
+
+  void place(SiteAllocator& sites) {
+    const std::uint64_t blocks = plan_.sites_m * parts_.heads;
+    const GroupId at_scores = build_.add_group(sites.near_agcus(blocks * parts_.scores));
+    const GroupId at_weights = build_.add_group(sites.near_agcus(blocks));
+    const GroupId at_values = build_.add_group(sites.near_agcus(blocks * parts_.values));
+    place_values(at_values, place_weights(at_weights, place_scores(at_scores)));
+  }
+
+ private:
+  struct Made {
+    StageId stage;
+    BufferId buffer;
+  };
+
+  std::vector<std::uint64_t> row_axes() const {
+    std::vector<std::uint64_t> axes = e_.stack;
+    axes.push_back(build_.tiles(e_.queries));
+    return axes;
+  }
+
+  // What pages of a tensor follow: blocks of queries (q and the result), or keys (k and v).
+  enum class Follows : std::uint8_t { queries, keys };
+  // How the pages of a block are dealt to the `sites` sites of it: each has its own part of the pages of keys, or of
+  // the columns, or all have the same.
+  struct Parts {
+    std::uint64_t sites = 1;
+    bool of_keys = false, of_columns = false;
+  };
+
+  AccessPattern pattern(const Tensor& t, Follows follows, Parts parts) const {
+    const bool by_key = follows == Follows::keys;
+    const std::size_t axes = t.shape.size(), stack = e_.stack.size(), row = axes - 2, column = axes - 1;
+    const std::uint64_t width = build_.tiles(e_.width);
+    // One step along each axis of the deal (the stack's, row blocks, heads of keys, their heads of queries) as steps
+    // along the tensor's.
+    std::vector<std::vector<std::uint64_t>> step(stack + 3, std::vector<std::uint64_t>(axes, 0));
+    for (std::size_t d = 0; d < stack; ++d) step[d][d] = 1;
+    if (!by_key) step[stack][row] = plan_.block_m;
+    step[stack + 1][column] = by_key ? mutated("attention.all_heads_read_the_first", width, 0) : e_.group() * width;
+    if (!by_key) step[stack + 2][column] = width;
+
+    AccessPattern a;
+    a.heads = by_key ? op_.attributes.kv_heads : op_.attributes.heads;
+    std::vector<AxisDeal> deals = rows_;
+    deals.insert(deals.end(), heads_.begin(), heads_.end());
+    for (std::size_t d = 0; d < deals.size(); ++d) {
+      if (deals[d].rounds == 1) continue;
+      a.loops.push_back(deals[d].rounds);
+      std::vector<std::uint64_t> stride = step[d];
+      for (std::uint64_t& s : stride) s *= deals[d].sites;
+      a.stride.push_back(std::move(stride));
+    }
+    const std::uint64_t takers = parts.of_keys ? parts.sites : 1;
+    if (by_key || a.loops.empty()) {
+      a.loops.push_back(by_key ? pages_ / takers : 1);
+      a.stride.emplace_back(axes, 0);
+      if (by_key) a.stride.back()[row] = mutated("attention.one_page_of_keys", takers * plan_.page_k, 0);
+    }
+    const std::uint64_t share = by_key ? op_.attributes.heads / op_.attributes.kv_heads : 1;
+    const auto first_column = static_cast<std::int64_t>(e_.first_head / share) * e_.width - t.offset.back();
+    const std::uint64_t columns = parts.of_columns ? plan_.block_n : width;
+    for_each_site(parts.sites, [&](const std::vector<std::uint64_t>& at, std::uint64_t part) {
+      std::vector<std::uint64_t> first(axes, 0);
+      for (std::size_t d = 0; d < at.size(); ++d)
+        for (std::size_t x = 0; x < axes; ++x) first[x] += at[d] * step[d][x];
+      first[column] += build_.tiles(first_column) + (parts.of_columns ? part * columns : 0);
+      if (by_key && parts.of_keys) first[row] += mutated("attention.scores_of_the_first_keys", part, 0) * plan_.page_k;
+      a.first.push_back(std::move(first));
+    });
+    a.page_tiles.assign(axes, 1);
+    a.page_tiles[row] = by_key ? plan_.page_k : plan_.block_m;
+    a.page_tiles[column] = columns;
+    a.extent_tiles = e_.stack;
+    a.extent_tiles.push_back(build_.tiles(by_key ? e_.keys : e_.queries));
+    a.extent_tiles.push_back(build_.tiles(first_column) + (by_key ? e_.kv_heads : e_.heads) * width);
+    return a;
+  }
+
+  // Calls f(place along the axes of the deal, part) for every site of a group, in order.
+  template <class F>
+  void for_each_site(std::uint64_t parts, F&& f) const {
+    for (std::uint64_t i = 0; i < plan_.sites_m; ++i)
+      for (std::uint64_t j = 0; j < parts_.heads; ++j) {
+        std::vector<std::uint64_t> at = site_at(rows_, i);
+        const std::vector<std::uint64_t> head = site_at(heads_, j);
+        at.insert(at.end(), head.begin(), head.end());
+        for (std::uint64_t part = 0; part < parts; ++part) f(at, part);
+      }
+  }
+
+  // Sites that read the same pages read them together.
+  static std::vector<std::uint32_t> sets_of(const AccessPattern& a) {
+    std::vector<std::uint32_t> sets;
+    std::map<std::vector<std::uint64_t>, std::uint32_t> known;
+    for (const auto& first : a.first)
+      sets.push_back(known.try_emplace(first, static_cast<std::uint32_t>(known.size())).first->second);
+    if (known.size() == a.first.size()) sets.clear();
+    return sets;
+  }
+
+  Made load(const char* what, const Tensor& t, Follows follows, Parts parts, GroupId group, Engine engine) {
+    Load l{t.id, pattern(t, follows, parts), {}};
+    l.multicast_set = sets_of(l.pattern);
+    const bool by_key = follows == Follows::keys;
+    const std::uint64_t rows = by_key ? plan_.page_k : plan_.block_m;
+    const BufferId buffer = build_.add_buffer(what, BufferKind::fifo, group, t.dtype, rows, l.pattern.page_tiles.back(),
+                                              by_key ? e_.keys : e_.queries, e_.width);
+    const std::uint64_t firings = rounds_ * (by_key ? pages_ / (parts.of_keys ? parts.sites : 1) : 1);
+    const StageId stage =
+        build_.add_stage(std::string("load_") + what, std::move(l), group, engine, firings, {output_port(buffer)});
+    return {stage, buffer};
+  }
+
+  BufferId add_scores(const char* what, GroupId group, DType type) {
+    return build_.add_buffer(what, BufferKind::fifo, group, type, plan_.block_m, plan_.page_k, e_.queries, e_.keys);
+  }
+
+  Made place_scores(GroupId group) {
+    const Parts parts{parts_.scores, true, false};
+    const Made q = load("q", q_, Follows::queries, parts, group, movement_engine(t_, ScoreMovement::queries));
+    const Made k = load("k", k_, Follows::keys, parts, group, movement_engine(t_, ScoreMovement::keys));
+    const DType accumulator = accumulator_of(q_.dtype);
+    const BufferId out = add_scores("score", group, accumulator);
+    const std::uint64_t width = build_.tiles(e_.width);
+    const MatmulTiles body{op_.id, plan_.block_m, plan_.page_k, width,       width,
+                           1,      q_.dtype,      accumulator,  accumulator, true};
+    Port keeps = input_port(q.buffer);  // one block of queries for all pages of keys
+    const auto pages = static_cast<std::uint32_t>(plan_.k_pages);
+    keeps.pop = in_phases(pages - 1, pages, pages);
+    const StageId stage = build_.add_stage("scores", body, group, {StageRole::compute, 0}, rounds_ * plan_.k_pages,
+                                           {std::move(keeps), input_port(k.buffer), output_port(out)});
+    build_.add_edge(q.stage, q.buffer, {stage});
+    build_.add_edge(k.stage, k.buffer, {stage});
+    return {stage, out};
+  }
+
+  // A hand-off to another group. `map` says to whom, where it is not from instance to instance.
+  Made cross(const Made& from, PageMap map, const char* recv, BufferId landing, GroupId group, Engine engine) {
+    const StageId stage = build_.add_stage(recv, Recv{}, group, engine, rounds_ * pages_, {output_port(landing)});
+    const EdgeId edge = build_.add_edge(from.stage, from.buffer, {stage}, crossing_of(t_));
+    p_.edges[edge.value].map = std::move(map);
+    std::get<Recv>(p_.stages[stage.value].kind).edge = edge;
+    return {stage, landing};
+  }
+
+  // The steps from scores to weights, which all take a row's scores page by page.
+  Made place_weights(GroupId group, const Made& scores) {
+    PageMap to_one;
+    if (parts_.scores > 1) {
+      to_one.kind = PageMapKind::gather;
+      for_each_site(parts_.scores, [&](const auto&, std::uint64_t) {
+        to_one.targets.push_back({static_cast<std::uint32_t>(to_one.targets.size() / parts_.scores)});
+      });
+    }
+    const BufferId row = add_scores("row", group, accumulator_of(q_.dtype));
+    p_.buffers[row.value].depth_pages = score_blocks(*p_.operators, w_, plan_, t_) * pages_;
+    const Made landed = cross(scores, std::move(to_one), "recv_scores", row, group, movement_engine(t_, 0));
+
+    const std::vector<Step> steps = attention_steps(*p_.operators, op_);
+    std::vector<Made> made;
+    std::vector<std::vector<StageId>> takers(steps.size());
+    std::vector<StageId> take_scores;
+    for (std::uint32_t s = 0; s < steps.size(); ++s) {
+      const Step& step = steps[s];
+      const bool last = s + 1 == steps.size();
+      Generic g;
+      g.iterators = {IteratorKind::parallel, step.join ? IteratorKind::reduction : IteratorKind::parallel};
+      g.bodies = {{pages_, step.body}};
+      g.join = step.join;
+      g.accumulator = accumulator_of(q_.dtype);
+      g.result = last ? v_.dtype : g.accumulator;
+      std::vector<Port> ports;
+      for (const Step::Source source : step.in) {
+        Port port = input_port(source.is_step ? made[source.index].buffer : row);
+        if (source.is_step) port.pop = in_phases(pages_ - 1, pages_, pages_);  // a column serves its whole row
+        ports.push_back(std::move(port));
+        g.maps.push_back({{1, 0, 0}, {0, source.is_step ? 0 : 1, 0}});
+      }
+      g.maps.push_back({{1, 0, 0}, {0, step.join ? 0 : 1, 0}});
+      const BufferId out =
+          step.join ? build_.add_buffer(step.name, BufferKind::fifo, group, g.result, plan_.block_m, 1, e_.queries, 1)
+                    : add_scores("p", group, g.result);
+      ports.push_back(step.join ? output_port(out, pages_ - 1, pages_, pages_) : output_port(out));
+      const StageId stage =
+          build_.add_stage(step.name, std::move(g), group, {StageRole::compute, s}, rounds_ * pages_, std::move(ports));
+      for (const Step::Source source : step.in) (source.is_step ? takers[source.index] : take_scores).push_back(stage);
+      made.push_back({stage, out});
+    }
+    build_.add_edge(landed.stage, row, take_scores);
+    for (std::size_t s = 0; s + 1 < steps.size(); ++s) build_.add_edge(made[s].stage, made[s].buffer, takers[s]);
+    return made.back();
+  }
+
+  void place_values(GroupId group, const Made& weights) {
+    PageMap to_all;
+    if (parts_.values > 1) {
+      to_all.kind = PageMapKind::multicast;
+      std::uint32_t next = 0;
+      for_each_site(1, [&](const auto&, std::uint64_t) {
+        auto& targets = to_all.targets.emplace_back();
+        for (std::uint64_t part = 0; part < parts_.values; ++part) targets.push_back(next++);
+      });
+    }
+    const Made p = cross(weights, std::move(to_all), "recv_weights", add_scores("landing", group, v_.dtype), group,
+                         movement_engine(t_, ValueMovement::weights));
+    const Parts parts{parts_.values, false, true};
+    const Made v = load("v", v_, Follows::keys, parts, group, movement_engine(t_, ValueMovement::values));
+    const BufferId out =
+        build_.add_buffer("c", BufferKind::fifo, group, out_.dtype, plan_.block_m, plan_.block_n, e_.queries, e_.width);
+    const MatmulTiles body{op_.id,
+                           plan_.block_m,
+                           plan_.block_n,
+                           plan_.page_k,
+                           build_.tiles(e_.keys),
+                           mutated<std::uint64_t>("attention.values_of_one_page", pages_, 1),
+                           v_.dtype,
+                           accumulator_of(v_.dtype),
+                           out_.dtype,
+                           false};
+    const StageId stage =
+        build_.add_stage("values", body, group, {StageRole::compute, 0}, rounds_ * pages_,
+                         {input_port(p.buffer), input_port(v.buffer), output_port(out, pages_ - 1, pages_, pages_)});
+    const StageId store = build_.add_stage("store", Store{out_.id, pattern(out_, Follows::queries, parts), {}}, group,
+                                           movement_engine(t_, ValueMovement::result), rounds_, {input_port(out)});
+    build_.add_edge(p.stage, p.buffer, {stage});
+    build_.add_edge(v.stage, v.buffer, {stage});
+    build_.add_edge(stage, out, {store});
+  }
+
+  SpatialProgram& p_;
+  const Target& t_;
+  const Work& w_;
+  const BlockPlan& plan_;
+  SectionBuilder build_;
+  const Operator& op_;
+  const AttentionExtents e_;
+  const Tensor& q_;
+  const Tensor& k_;
+  const Tensor& v_;
+  const Tensor& out_;
+  const AttentionSites parts_;
+  const std::vector<AxisDeal> heads_;  // heads of keys, and the heads of queries that share one
+  const std::vector<AxisDeal> rows_;   // the stack and its row blocks
+  const std::uint64_t rounds_;         // blocks that a site works on
+  const std::uint32_t pages_;          // of keys
+};
+
+}  // namespace
+
+void place_attention(SpatialProgram& program, const Target& target, const Work& work, SectionId section,
+                     SiteAllocator& sites) {
+  AttentionPlacer(program, target, work, section).place(sites);
+}
+
+}  // namespace rdusim
