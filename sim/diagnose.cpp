@@ -31,6 +31,8 @@ const char* text_of(Waiting::For what) {
       return "a barrier";
     case Waiting::For::firing:
       return "an earlier firing";
+    case Waiting::For::written:
+      return "what it reads to be written";
   }
   return "";
 }
@@ -109,6 +111,9 @@ class WaitGraph {
       case Waiting::For::firing:
         if (w.stage) set_members(*w.stage, out);
         break;
+      case Waiting::For::written:
+        if (w.stage) stores_before(*w.stage, out);
+        break;
     }
     // A channel that waits for nothing itself has nothing to carry: what is missing is missing before it.
     const std::optional<std::size_t> self = node(w);
@@ -152,6 +157,18 @@ class WaitGraph {
       if (i != s.instance && load->multicast_set[i] == load->multicast_set[s.instance] &&
           waits_for_room(o_.instances.of(StageAt{s.stage, i})))
         out.push_back(o_.instances.of(StageAt{s.stage, i}));
+    }
+  }
+  // Those that have not finished of the stores that a load waits for.
+  void stores_before(const StageAt& s, std::vector<std::size_t>& out) const {
+    const SpatialProgram& p = o_.instances.program();
+    const auto* load = std::get_if<Load>(&p.stage(s.stage).kind);
+    if (load == nullptr) return;
+    for (const Stage& other : p.stages) {
+      const auto* store = std::get_if<Store>(&other.kind);
+      if (store == nullptr || store->tensor != load->tensor || other.section != p.stage(s.stage).section) continue;
+      for (std::uint32_t i = 0; i < o_.instances.instances(other.id); ++i)
+        if (const std::size_t n = o_.instances.of(StageAt{other.id, i}); waits(n)) out.push_back(n);
     }
   }
   bool waits_for_room(std::size_t n) const {

@@ -12,8 +12,8 @@ namespace {
 
 using End = MachineOutcome::End;
 constexpr std::array<std::string_view, 4> end_names = {"finished", "quiescent", "stopped", "max-cycles"};
-constexpr std::array<std::string_view, 7> wait_names = {"page",  "room",    "credit", "ready",
-                                                        "valid", "barrier", "firing"};
+constexpr std::array<std::string_view, 8> wait_names = {"page",  "room",    "credit", "ready",
+                                                        "valid", "barrier", "firing", "written"};
 
 template <std::size_t N>
 std::optional<std::size_t> find(const std::array<std::string_view, N>& names, const Json* j) {

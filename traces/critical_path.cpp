@@ -111,7 +111,8 @@ class PathFold {
         sending_(r.senders()),
         left_(r.senders()),
         signal_(r.senders()),
-        receivers_(r.stage_instances()) {
+        receivers_(r.stage_instances()),
+        stored_(r.tensors.size()) {
     for (std::uint32_t n = 0; n < r.channels(); ++n) receivers_[r.of(r.to_of(r.channel_at(n)))].push_back(n);
   }
 
@@ -254,6 +255,8 @@ class PathFold {
       offer(freed, e.stall == 0 || e.cause == StallCause::engine);
       chain_.drop(freed);
     }
+    // A load's first firing may have waited until its tensor was stored.
+    if (e.firing == 0 && input && stage.kind == "load" && stage.tensor) offer(stored_[*stage.tensor], true);
     if (e.stall != 0 || engine.start == 0) {
       for (const std::uint32_t b : stage.inputs)
         if (e.stage.instance < r_.instances(BufferId{b}))
@@ -288,6 +291,9 @@ class PathFold {
     const Ref done = chain_.make(e.at, open_[n].front(), {work_of(e.stage.stage), EventSubject::stage, n});
     chain_.drop(open_[n].front());
     open_[n].pop_front();
+    const RosterStage& stage = r_.stages[e.stage.stage.value];
+    if (stage.tensor && stage.kind == "store" && chain_.at(done) >= chain_.at(stored_[*stage.tensor]))
+      chain_.replace(stored_[*stage.tensor], chain_.hold(done));
     if (chain_.at(done) >= chain_.at(last_))
       chain_.replace(last_, done);
     else
@@ -345,6 +351,7 @@ class PathFold {
   std::vector<std::deque<Ref>> returning_, in_flight_;  // credits; pages behind tokens
   std::vector<Ref> credit_, sending_, left_, signal_;
   std::vector<std::vector<std::uint32_t>> receivers_;  // channels that end at a stage instance
+  std::vector<Ref> stored_;                            // by tensor: the last firing of a store of it
 };
 
 }  // namespace

@@ -26,6 +26,7 @@ struct RosterStage {
   std::uint32_t section = 0;
   std::uint64_t firings = 0;                   // of every instance, over all trips of its section
   std::vector<std::uint32_t> inputs, outputs;  // buffers
+  std::optional<std::uint32_t> tensor;         // that a load reads, a store writes
   friend bool operator==(const RosterStage&, const RosterStage&) = default;
 };
 
@@ -134,9 +135,7 @@ class Roster {
   std::uint32_t engines() const { return engines_; }
 
   // Whether pages may be of it (PageTag::operand), and what they are then called.
-  bool has(OperandId o) const {
-    return is_value(o) ? maker_of(o).value < stages.size() : o.value < operands.size();
-  }
+  bool has(OperandId o) const { return is_value(o) ? maker_of(o).value < stages.size() : o.value < operands.size(); }
   std::string name_of(OperandId o) const {
     return is_value(o) ? "result of " + stages[maker_of(o).value].name : operands[o.value];
   }

@@ -1,7 +1,9 @@
 // Deadlock and depths, by untimed execution.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "compiler/certificate/execution.h"
 #include "compiler/certificate/obligations.h"
@@ -140,6 +142,50 @@ class DepthSearch {
   std::uint64_t spent_ = 0;
 };
 
+// A load waits for the stores of its section that write what it reads. Stages that pages join are one party: none may
+// wait for itself, by way of others or not. Takes away parties that wait for nobody until all are gone.
+Finding memory_circle(const Subject& s, const Section& section) {
+  std::vector<std::size_t> party(s.p.stages.size());
+  std::iota(party.begin(), party.end(), std::size_t{0});
+  const auto find = [&](std::size_t i) {
+    while (party[i] != i) i = party[i] = party[party[i]];
+    return i;
+  };
+  for (std::size_t b = 0; b < s.p.buffers.size(); ++b)
+    for (const Producer& producer : s.producers[b])
+      for (const Consumer& consumer : s.consumers[b])
+        for (const StageId to : consumer.crossing ? s.p.edge(consumer.edge).to : std::vector<StageId>{consumer.stage})
+          party[find(to.value)] = find(producer.stage.value);
+
+  std::map<TensorId, std::vector<const Stage*>> writers;
+  for (const Stage& stage : s.p.stages)
+    if (const auto* store = std::get_if<Store>(&stage.kind); store != nullptr && stage.section == section.id)
+      writers[store->tensor].push_back(&stage);
+  std::map<std::size_t, std::map<std::size_t, std::pair<const Stage*, const Stage*>>> waits;  // by party: on whom
+  for (const Stage& stage : s.p.stages) {
+    const auto* load = std::get_if<Load>(&stage.kind);
+    if (load == nullptr || stage.section != section.id) continue;
+    const auto w = writers.find(load->tensor);
+    if (w == writers.end()) continue;
+    if (section.trips > 1)
+      return refuted("section '{}' makes {} trips, and '{}' reads what '{}' writes", section.name, section.trips,
+                     stage.name, w->second.front()->name);
+    for (const Stage* store : w->second) waits[find(stage.id.value)].try_emplace(find(store->id.value), &stage, store);
+  }
+  for (bool less = true; less && !waits.empty();) {
+    less = false;
+    for (auto at = waits.begin(); at != waits.end();) {
+      std::erase_if(at->second, [&](const auto& on) { return on.first != at->first && !waits.contains(on.first); });
+      less = less || at->second.empty();
+      at = at->second.empty() ? waits.erase(at) : std::next(at);
+    }
+  }
+  if (waits.empty()) return {};
+  const auto [load, store] = waits.begin()->second.begin()->second;
+  return refuted("section '{}': '{}' waits for '{}', which waits for it in turn", section.name, load->name,
+                 store->name);
+}
+
 }  // namespace
 
 Finding deadlock_freedom(const Subject& s, const Finding& balance) {
@@ -150,6 +196,7 @@ Finding deadlock_freedom(const Subject& s, const Finding& balance) {
       return unchecked("section '{}' has more than {} firings to look at", section.name, most_firings);
     Execution execution(net);
     if (!execution.run(most_firings)) return refuted("section '{}': {}", section.name, execution.stuck(s));
+    if (Finding circle = memory_circle(s, section); circle.status != ProofStatus::proved) return circle;
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include "compiler/cost/exact.h"
 #include "compiler/cost/stage_cost.h"
 #include "compiler/cost/stage_order.h"
+#include "compiler/ir/memory_order.h"
 
 namespace rdusim::cost {
 
@@ -108,6 +109,15 @@ class SectionEstimate {
     }
     if (b.kind != Bottleneck::Kind::none) std::tie(cost.fill, cost.drain) = around(b);
     cost.link = chip_links(b.cycles);
+    // Operators that wait for each other: the section takes as long as its chain of operators, or as its bottleneck,
+    // which runs beside it, whichever is longer.
+    if (const std::optional<Cycles> chain = chain_of_operators()) {
+      const Cycles beside = plus(plus(cost.fill, b.cycles), cost.drain);
+      const Cycles whole = std::max(beside, plus(*chain, cost.link));
+      const Cycles longer = std::max(beside, *chain);
+      cost.fill = plus(cost.fill, longer - beside);
+      cost.link = whole - longer;
+    }
     return cost;
   }
 
@@ -208,6 +218,102 @@ class SectionEstimate {
     return worst;
   }
 
+  // The longest way through the section from operator to operator: a Load that waits starts when the Stores before it
+  // have stored everything, at the pace of what they take their pages from. Loads that wait for nobody run beside it.
+  // Nothing where no Load waits.
+  std::optional<Cycles> chain_of_operators() const {
+    struct Before {
+      StageId from;
+      std::optional<BufferId> by;  // nothing: all that it stores
+    };
+    std::vector<std::vector<Before>> before(p_.stages.size());
+    std::vector<bool> free(p_.stages.size(), false);
+    for (const Stage& s : p_.stages) free[s.id.value] = std::holds_alternative<Load>(s.kind);
+    bool waits = false;
+    for (const MemoryOrder& order : memory_orders(p_)) {
+      if (order.section != section_) continue;
+      waits = true;
+      for (const StageId to : order.loads) {
+        free[to.value] = false;
+        for (const StageId from : order.stores) before[to.value].push_back({from, {}});
+      }
+    }
+    if (!waits) return std::nullopt;
+    const std::vector<StageId> order = stage_order(p_, section_);
+    std::vector<std::size_t> place(p_.stages.size(), 0);
+    for (std::size_t i = 0; i < order.size(); ++i) place[order[i].value] = i;
+    for (const Edge& e : p_.edges) {
+      if (free[e.from.value] || !here(p_.stage(e.from))) continue;
+      for (const StageId to : e.to)
+        if (place[e.from.value] < place[to.value]) before[to.value].push_back({e.from, e.buffer});
+    }
+    // By stage: when its first page comes, and the steady distance of its firings, which is that of what comes to it.
+    std::vector<Cycles> until(p_.stages.size(), 0), apart(p_.stages.size(), 0);
+    Cycles longest = 0;
+    for (const StageId id : order) {
+      const std::size_t i = id.value;
+      apart[i] = own_interval(id);
+      for (const Before& b : before[i]) {
+        const std::size_t from = b.from.value;
+        if (!b.by) {
+          until[i] = std::max(until[i], plus(until[from], all_firings(b.from, apart[from])));
+          continue;
+        }
+        // chip_links() counts what a collective takes.
+        const bool counted = p_.stage(b.from).collective && !std::holds_alternative<Store>(p_.stage(b.from).kind);
+        until[i] = std::max(until[i], plus(until[from], counted ? 0 : first_page(b.from, apart[from])));
+        apart[i] = std::max(apart[i], firings_apart(id, *b.by, b.from, apart[from]));
+      }
+      const bool ends = std::holds_alternative<Store>(p_.stage(id).kind);
+      longest = std::max(longest, plus(until[i], ends ? all_firings(id, apart[i]) : 0));
+    }
+    return longest;
+  }
+
+  // Distance of a stage's firings where it shares nothing.
+  Cycles own_interval(StageId id) const {
+    const std::uint64_t firings = times(p_.stage(id).firings, p_.sections[section_.value].trips);
+    return ceil_div(stages_[id.value].busy_cycles, std::max<std::uint64_t>(firings, 1));
+  }
+  // Until a stage's first page is there, the firings before the one that pushes it `apart` apart.
+  Cycles first_page(StageId id, Cycles apart) const {
+    std::uint64_t wait = 0;
+    for (const Port& port : p_.stage(id).ports) {
+      if (port.direction != Direction::output) continue;
+      std::uint64_t n = 0;
+      for (const auto& run : port.push) {
+        if (run.value != 0) break;
+        n += run.repeat;
+      }
+      wait = std::max(wait, n);
+    }
+    return plus(stages_[id.value].latency_cycles, times(wait, apart));
+  }
+  Cycles all_firings(StageId store, Cycles apart) const {
+    const std::uint64_t firings = p_.stage(store).firings;
+    return plus(stages_[store.value].latency_cycles, times(firings > 0 ? firings - 1 : 0, apart));
+  }
+  // Distance that the pages of `from`, whose firings are `apart` apart, leave between the firings of `to`. What crosses
+  // goes from the sender's buffer to one of the receiver's, a page a firing.
+  Cycles firings_apart(StageId to, BufferId by, StageId from, Cycles apart) const {
+    const auto a_cycle = [](const Cyclic<std::uint32_t>& rate) {
+      std::pair<std::uint64_t, std::uint64_t> sum{0, 0};  // pages, firings
+      for (const auto& run : rate) {
+        sum.first += std::uint64_t{run.value} * run.repeat;
+        sum.second += run.repeat;
+      }
+      return sum;
+    };
+    std::pair<std::uint64_t, std::uint64_t> pushed{1, 1}, popped{1, 1};
+    for (const Port& port : p_.stage(from).ports)
+      if (port.buffer == by && port.direction == Direction::output) pushed = a_cycle(port.push);
+    for (const Port& port : p_.stage(to).ports)
+      if (port.buffer == by && port.direction == Direction::input) popped = a_cycle(port.pop);
+    if (pushed.first == 0 || popped.second == 0) return 0;
+    const Cycles page = times(apart, pushed.second) / pushed.first;
+    return times(page, popped.first) / popped.second;
+  }
+
   // What must pass before the bottleneck runs, and what follows it, along the longest paths of stages. Collectives' own
   // crossings are left out: chip_links() counts them.
   std::pair<Cycles, Cycles> around(const Bottleneck& b) const {
@@ -223,24 +329,11 @@ class SectionEstimate {
           before[to.value].push_back(e.from);
         }
     }
-    const auto first_page = [&](StageId id) {
-      const Stage& s = p_.stage(id);
-      Cycles wait = 0;  // firings before the first that pushes
-      for (const Port& port : s.ports) {
-        if (port.direction != Direction::output) continue;
-        std::uint64_t n = 0;
-        for (const auto& run : port.push) {
-          if (run.value != 0) break;
-          n += run.repeat;
-        }
-        wait = std::max(wait, n);
-      }
-      return plus(stages_[id.value].latency_cycles, times(wait, stages_[id.value].initiation_interval_cycles));
-    };
     std::vector<Cycles> until(p_.stages.size(), 0), since(p_.stages.size(), 0);
     for (const StageId s : order)
       for (const StageId from : before[s.value])
-        until[s.value] = std::max(until[s.value], plus(until[from.value], first_page(from)));
+        until[s.value] = std::max(
+            until[s.value], plus(until[from.value], first_page(from, stages_[from.value].initiation_interval_cycles)));
     for (auto it = order.rbegin(); it != order.rend(); ++it)
       for (const StageId to : after[it->value])
         since[it->value] = std::max(since[it->value], plus(since[to.value], stages_[to.value].latency_cycles));

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "compiler/ir/memory_order.h"
+
 namespace rdusim::cost {
 
 std::vector<StageId> stage_order(const SpatialProgram& program, SectionId section) {
@@ -15,6 +17,14 @@ std::vector<StageId> stage_order(const SpatialProgram& program, SectionId sectio
     for (const StageId to : e.to)
       if (in_section(to) && to != e.from) {
         after[e.from.value].push_back(to);
+        ++before[to.value];
+      }
+  }
+  for (const MemoryOrder& order : memory_orders(program)) {
+    if (order.section != section) continue;
+    for (const StageId from : order.stores)
+      for (const StageId to : order.loads) {
+        after[from.value].push_back(to);
         ++before[to.value];
       }
   }

@@ -120,7 +120,10 @@ struct Tensor {
 
 // ---- stages ---------------------------------------------------------------------------------------------------------------
 
-// Streams pages of a tensor from memory into the buffer of its output port, through an AGCU and the site's PMU.
+// Streams pages of a tensor from memory into the buffer of its output port, through an AGCU and the site's PMU. Where
+// Stores of its own section write that tensor, it starts when all of them have completed their firings: the control
+// network joins their completions and brings them to the load's sites. Such a section makes one trip, and no circle of
+// hand-offs and of such waits may close.
 struct Load {
   TensorId tensor;
   AccessPattern pattern;
@@ -465,8 +468,8 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// Stages configured on the machine together. Sections run in order; each starts when the one before has ended. Within a
-// section trips follow each other without a pause.
+// Stages configured on the machine together: those of several operators, where what one stores the next may load (see
+// Load). Sections run in order; each starts when the one before has ended. Within a section trips follow each other without a pause.
 struct Section {
   SectionId id;
   std::string name;

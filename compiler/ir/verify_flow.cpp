@@ -3,6 +3,7 @@
 
 #include "compiler/ir/clusters.h"
 #include "compiler/ir/least_depths.h"
+#include "compiler/ir/memory_order.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/repetition.h"
 #include "compiler/ir/rules.h"
@@ -95,6 +96,63 @@ std::vector<bool> check_repetition(const Subject& s, Diagnostics& out) {
       for (const Port& port : p.stage(id).ports) in_conflict[port.buffer.value] = true;
   }
   return in_conflict;
+}
+
+// RDU3039, between clusters: what one stores another may load, but not around a circle. Each cluster by itself ends or
+// does not whenever its loads start, so that this and run_untimed() decide for all.
+void check_memory_order(const Subject& s, Diagnostics& out) {
+  const SpatialProgram& p = s.p;
+  const std::vector<MemoryOrder> orders = memory_orders(p);
+  if (orders.empty()) return;
+  const std::vector<Cluster> clusters = clusters_of(p);
+  std::vector<std::size_t> cluster_of(p.stages.size(), 0);
+  for (std::size_t c = 0; c < clusters.size(); ++c)
+    for (const StageId id : clusters[c].stages) cluster_of[id.value] = c;
+  struct Wait {
+    std::size_t on;
+    StageId load, store;
+  };
+  std::vector<std::vector<Wait>> waits(clusters.size());
+  for (const MemoryOrder& order : orders)
+    for (const StageId load : order.loads)
+      for (const StageId store : order.stores)
+        waits[cluster_of[load.value]].push_back({cluster_of[store.value], load, store});
+
+  enum class Colour : std::uint8_t { white, grey, black };
+  std::vector<Colour> colour(clusters.size(), Colour::white);
+  struct Frame {
+    std::size_t cluster;
+    std::size_t next = 0;
+  };
+  for (std::size_t root = 0; root < clusters.size(); ++root) {
+    if (colour[root] != Colour::white) continue;
+    std::vector<Frame> path{{root}};
+    colour[root] = Colour::grey;
+    while (!path.empty()) {
+      Frame& f = path.back();
+      if (f.next == waits[f.cluster].size()) {
+        colour[f.cluster] = Colour::black;
+        path.pop_back();
+        continue;
+      }
+      const std::size_t on = waits[f.cluster][f.next++].on;
+      if (colour[on] == Colour::white) {
+        colour[on] = Colour::grey;
+        path.push_back({on});
+      } else if (colour[on] == Colour::grey) {
+        const auto from = std::find_if(path.begin(), path.end(), [&](const Frame& g) { return g.cluster == on; });
+        Diagnostic& d = out.error(Code::RDU3039, s.where, "{} loads wait in a circle for what is stored behind them",
+                                  path.end() - from);
+        for (auto g = from; g != path.end(); ++g) {
+          const Wait& w = waits[g->cluster][g->next - 1];
+          d.note(place_of(p.stage(w.load)), "reads '{}' when '{}' has written it",
+                 p.tensor(std::get<Load>(p.stage(w.load).kind).tensor).name, p.stage(w.store).name);
+        }
+        d.suggest("put what reads into a later section");
+        return;
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -214,6 +272,7 @@ void check_depths(const Subject& s, Diagnostics& out) {
 // summation trees state.
 void check_flow(const Subject& s, Diagnostics& out) {
   const SpatialProgram& p = s.p;
+  check_memory_order(s, out);
   const UntimedRun run = run_untimed(p, p.header.native_tile);
   if (run.undecided)
     out.error(Code::RDU3039, s.where,

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "compiler/ir/access_pattern.h"
+#include "compiler/ir/memory_order.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/rules.h"
@@ -170,11 +171,19 @@ void check_sections(const Subject& s, Diagnostics& out) {
     if (store == nullptr) {
       if (t.role == TensorRole::intermediate || t.role == TensorRole::output)
         out.error(Code::RDU3037, s.where, "{} reads '{}', which no stage writes", place_of(st), t.name);
-    } else if (store->section >= st.section) {
+    } else if (store->section > st.section) {
       out.error(Code::RDU3037, s.where, "{} reads '{}' in section '{}', and it is written in '{}'", place_of(st),
                 t.name, p.sections[st.section.value].name, p.sections[store->section.value].name)
           .note(place_of(*store), "writes it");
     }
+  }
+  for (const MemoryOrder& order : memory_orders(p)) {
+    const Section& section = p.sections[order.section.value];
+    if (section.trips <= 1) continue;
+    out.error(Code::RDU3037, s.where, "section '{}' makes {} trips, and both writes and reads '{}'", section.name,
+              section.trips, p.tensor(order.tensor).name)
+        .note(place_of(p.stage(order.stores.front())), "would write it again")
+        .note(place_of(p.stage(order.loads.front())), "may not have read it yet");
   }
 }
 

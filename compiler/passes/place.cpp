@@ -9,8 +9,10 @@
 // adds slice 0's own and then theirs in rising l, a slice a phase, so that one port is read at a time.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "compiler/ir/print.h"
+#include "compiler/passes/attention.h"
 #include "compiler/passes/crossing.h"
 #include "compiler/passes/deal.h"
 #include "compiler/passes/extents.h"
@@ -305,6 +307,14 @@ class MatmulPlacer {
   const std::vector<AxisDeal> rows_;  // the stack and its blocks of rows
 };
 
+std::uint64_t sites_wanted(const SpatialProgram& p, const Work& w, const Target& t) {
+  const BlockPlan& plan = *w.plan;
+  if (p.operators->operators[w.op.value].kind != OperatorKind::attention)
+    return plan.sites_m * plan.sites_n * plan.sites_k;
+  const AttentionSites parts = attention_sites(attention_extents(*p.operators, w), plan, t.native_tile);
+  return plan.sites_m * parts.heads * (parts.scores + 1 + parts.values);
+}
+
 }  // namespace
 
 Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
@@ -323,20 +333,29 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
   }
   if (out.has_errors()) return out;
   program.placement = Placement{target.mesh, {}, {}};
+  // Operators share a section as long as each finds sites of its own: what one stores the next loads when it is
+  // complete, and all load their weights meanwhile.
+  std::optional<SiteAllocator> sites;
+  const Operator* first = nullptr;
   for (const Work& w : program.work) {
     const Operator& op = program.operators->operators[w.op.value];
-    const SectionId section(program.sections.size());
-    program.sections.push_back({section, op.name, 1});
-    SiteAllocator sites(target, w.chip);
+    if (!sites || sites->free() < sites_wanted(program, w, target)) {
+      first = &op;
+      program.sections.push_back({SectionId(program.sections.size()), op.name, 1});
+      sites.emplace(target, w.chip);
+    } else {
+      program.sections.back().name = first->name + ".." + op.name;
+    }
+    const SectionId section = program.sections.back().id;
     if (op.kind == OperatorKind::attention) {
-      place_attention(program, target, w, section, sites);
+      place_attention(program, target, w, section, *sites);
       continue;
     }
     if (op.kind != OperatorKind::matmul) {
-      place_rows(program, target, w, section, sites);
+      place_rows(program, target, w, section, *sites);
       continue;
     }
-    MatmulPlacer(program, target, w, section).place(sites);
+    MatmulPlacer(program, target, w, section).place(*sites);
   }
   return program;
 }

@@ -1,6 +1,7 @@
 // Depth 2 is the double buffer that every hand-off gets. A buffer of an operand is deeper where its pages take longer
 // to come than one is computed on: it covers the journey of a page, and, where results are stored while the next are
-// computed, the burst of all sites' stores, behind which loads queue in memory. It grows as far as the site has room.
+// computed, the burst of all sites' stores, behind which loads queue in memory. Where one operand waits for what another
+// operator stores, all pages of both are wanted: the other streams in meanwhile. It grows as far as the site has room.
 // Where a section's double buffers alone would not fit a site, its landing buffers, of which a collective has many,
 // make do with one page each.
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "compiler/cost/cost.h"
 #include "compiler/ir/least_depths.h"
+#include "compiler/ir/memory_order.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 
@@ -16,7 +18,8 @@ namespace rdusim {
 namespace {
 
 constexpr std::uint64_t double_buffer = 2;
-constexpr std::uint64_t most_depth = 16;  // beyond it, pages are too small for the stream; the cost model says so
+constexpr std::uint64_t most_depth = 16;   // beyond it, pages are too small for the stream; the cost model says so
+constexpr std::uint64_t most_ahead = 256;  // while an operand waits
 
 const SchedulePin* pin_of(const SpatialProgram& p, const Buffer& b) {
   if (!p.operators || !b.origin) return nullptr;
@@ -78,14 +81,15 @@ Cycles store_burst(const SpatialProgram& p, SectionId section, const Target& t) 
 // Pages that operand buffers want, and room for pages beyond double buffers.
 struct OperandDepth {
   std::uint64_t wanted = double_buffer;
-  std::uint64_t room = most_depth;
-  std::uint64_t pages() const { return std::min({wanted, double_buffer + room, most_depth}); }
+  std::uint64_t room = most_ahead;
+  std::uint64_t most = most_depth;
+  std::uint64_t pages() const { return std::min({wanted, double_buffer + room, most}); }
 };
 
 // Of one matmul; nothing where its operands are not sized here.
 std::optional<OperandDepth> operand_depth(const SpatialProgram& p, const Stage& matmul,
                                           const std::vector<bool>& sized_here, const std::vector<StageCost>& costs,
-                                          const SiteBytes& held, const Target& t) {
+                                          const std::vector<bool>& waits, const SiteBytes& held, const Target& t) {
   const auto& body = std::get<MatmulTiles>(matmul.kind);
   Bytes page_bytes = 0;
   OperandDepth depth;
@@ -103,6 +107,9 @@ std::optional<OperandDepth> operand_depth(const SpatialProgram& p, const Stage& 
     const bool more_rounds = matmul.firings > body.k_pages;
     const Cycles away = fetch.latency_cycles + (more_rounds ? store_burst(p, matmul.section, t) : 0);
     depth.wanted = std::max(depth.wanted, std::min(1 + ceil_div(away, interval), matmul.firings));
+    if (!waits[load->id.value]) continue;
+    depth.wanted = std::max(depth.wanted, matmul.firings);
+    depth.most = most_ahead;
   }
   // An eighth of the PMU stays free: the schedule may want it, and nothing is gained by the last page.
   const Bytes usable = t.pmu.capacity_bytes - t.pmu.capacity_bytes / 8;
@@ -115,16 +122,20 @@ std::optional<OperandDepth> operand_depth(const SpatialProgram& p, const Stage& 
 // pinned.
 void deepen_operands(SpatialProgram& p, const std::vector<bool>& sized_here, const std::vector<StageCost>& costs,
                      const Target& t) {
+  std::vector<bool> waits(p.stages.size(), false);
+  for (const MemoryOrder& order : memory_orders(p))
+    for (const StageId load : order.loads) waits[load.value] = true;
   for (const Section& section : p.sections) {
     const SiteBytes held(p, section.id);
     std::map<OperatorId, OperandDepth> depths;
     std::vector<StageId> matmuls;
     for (const Stage& s : p.stages) {
       if (s.section != section.id || !std::holds_alternative<MatmulTiles>(s.kind)) continue;
-      const auto own = operand_depth(p, s, sized_here, costs, held, t);
+      const auto own = operand_depth(p, s, sized_here, costs, waits, held, t);
       if (!own) continue;
       OperandDepth& all = depths[std::get<MatmulTiles>(s.kind).op];
       all.wanted = std::max(all.wanted, own->wanted);
+      all.most = std::max(all.most, own->most);
       all.room = std::min(all.room, own->room);
       matmuls.push_back(s.id);
     }

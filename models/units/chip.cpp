@@ -127,6 +127,9 @@ void Chip::apply(const Event& e) {
     case push_landed:
       apply_push_landed(e.unit());
       break;
+    case written:
+      apply_written(e.unit());
+      break;
     case relay:
       work_.push_back({work_relay, e.unit(), e.number()});
       break;
@@ -149,7 +152,10 @@ void Chip::apply(const Event& e) {
 
 void Chip::apply_section(std::uint32_t section) {
   for (Pmu& p : c_.pmus) p.reset();
-  for (AgcuState& a : c_.agcus) a.unit.reset();
+  for (AgcuState& a : c_.agcus) {
+    a.unit.reset();
+    a.served = 0;
+  }
   for (Memory& m : c_.memories) m.reset(now_);
   for (ChipLink& l : c_.links) l.reset();
   c_.network.reset();
@@ -274,6 +280,7 @@ void Chip::apply_completed(std::uint32_t stage) {
     StoreState& store = c_.stores[s.detail];
     const PageHeader& h = store.under_way[store.left++ % store.under_way.size()];
     tell(PageStored{now_, at(s), f, sp.tensor->id, h.tag});
+    apply_stored(store);
   }
   for (const PortUse& use : uses(sp, f)) {
     if (use.push == 0) continue;
@@ -282,6 +289,21 @@ void Chip::apply_completed(std::uint32_t stage) {
     for (std::uint32_t n = use.push; n > 0; --n) push(c_.buffers[port.buffer]);
   }
   tell(FiringCompleted{now_, at(s), f});
+}
+
+void Chip::apply_stored(const StoreState& store) {
+  if (store.memory_wait == 0) return;
+  MemoryWait& wait = c_.memory_waits[store.memory_wait - 1];
+  if (--wait.to_come != 0) return;
+  for (std::uint32_t i = 0; i < wait.held; ++i) {
+    const HeldLoad& load = c_.held_loads[wait.first_held + i];
+    put(now_ + load.signal, written, load.stage);
+  }
+}
+
+void Chip::apply_written(std::uint32_t stage) {
+  c_.stages[stage].held = false;
+  touch_stage(stage);
 }
 
 // ---- phase 2: what is granted

@@ -10,7 +10,9 @@
 // events of a cycle are dispatched, and chips are activated, changes nothing.
 //
 // A firing of a
-//   load     waits in its AGCU's queue, reads memory, crosses the network to the sites of its multicast set, is written
+//   load     waits, before the first, until the stores of its section that write its tensor have completed all
+//            firings and the control network has told it, the way from the farthest of them; then each
+//            waits in its AGCU's queue, reads memory, crosses the network to the sites of its multicast set, is written
 //            by their PMUs, and is pushed;
 //   store    is read by the PMU, crosses to the AGCU, and is written to memory;
 //   matmul, generic  reads its operands through the PMU's read port while the PCU works, and writes what it pushes
@@ -64,6 +66,7 @@ class Chip {
     barrier_leave,   // receive channel
     arrived,         // receive channel: a page is at the site
     push_landed,     // receive: the next landed page may be seen
+    written,         // stage: what it loads has been stored
     // Requests: granted in the commit phase.
     relay,         // relay: a page or signal for its link
     chip_arrive,   // receive channel: a page is at the AGCU
@@ -140,6 +143,8 @@ class Chip {
   void apply_sent(std::uint32_t sender);
   void apply_arrived(std::uint32_t channel);
   void apply_push_landed(std::uint32_t receive);
+  void apply_stored(const StoreState& store);
+  void apply_written(std::uint32_t stage);
   void push(BufferState& b);
   void publish(BufferState& b, std::uint64_t produced);
   void see(BufferState& b);
@@ -181,7 +186,8 @@ class Chip {
   void start_values(std::uint32_t stage);
   void start_receive(std::uint32_t stage);
   void run_compute(std::uint32_t stage, Bytes read, FiringTime time);
-  void issue_load(std::uint32_t load_stage);
+  void give_turn(AgcuState& agcu, std::uint32_t load);
+  Bytes issue_load(std::uint32_t load_stage);  // bytes of its page
   struct Part {
     Bytes begin = 0;
     std::uint32_t bytes = 0;

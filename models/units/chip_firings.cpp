@@ -1,5 +1,6 @@
 // When stages fire, and what a firing takes of the units it uses.
 #include <algorithm>
+#include <functional>
 
 #include "compiler/ir/access_pattern.h"
 #include "models/units/chip.h"
@@ -7,6 +8,7 @@
 namespace rdusim {
 
 std::optional<StallCause> Chip::blocked(const StageState& s) {
+  if (s.held) return StallCause::input_starvation;
   for (const PortUse& use : uses(spec(s), s.next)) {
     const PortState& port = c_.ports[s.first_port + use.port];
     if (use.need != 0) {
@@ -221,18 +223,15 @@ void Chip::start_load(std::uint32_t actor) {
     started(s, busy);
     s.cause = StallCause::back_pressure;
   }
-  // The load waits its turn at the AGCU; loads there take turns, so that one that runs ahead keeps nobody waiting.
+  // The load waits its turn at the AGCU, which serves bursts of all that wait alike: the page of who had the fewest
+  // bytes comes next, so that neither one that runs ahead nor one of larger pages keeps the others waiting. But
+  // operators come in the order of the program, so that the first of a section does not wait for weights of the last.
   ++load.waiting;
   AgcuState& agcu = c_.agcus[load.agcu];
   if (!load.listed) {
     load.listed = true;
-    load.next_waiting = 0;
-    if (agcu.first_waiting == 0) {
-      agcu.first_waiting = leader.detail + 1;
-    } else {
-      c_.loads[agcu.last_waiting - 1].next_waiting = leader.detail + 1;
-    }
-    agcu.last_waiting = leader.detail + 1;
+    load.served = std::max(load.served, agcu.served);
+    give_turn(agcu, leader.detail);
   }
   if (!agcu.pending) {
     if (agcu.unit.load_free_at() <= now_) {
@@ -255,50 +254,54 @@ void Chip::start_load(std::uint32_t actor) {
   }
 }
 
+void Chip::give_turn(AgcuState& agcu, std::uint32_t load) {
+  agcu.turns.push_back({c_.loads[load].rank, c_.loads[load].served, load});
+  std::push_heap(agcu.turns.begin(), agcu.turns.end(), std::greater<>{});
+}
+
 void Chip::grant_agcu(std::uint32_t n) {
   AgcuState& agcu = c_.agcus[n];
   agcu.pending = false;
-  if (agcu.first_waiting == 0) return;
-  const std::uint32_t which = agcu.first_waiting - 1;
+  if (agcu.turns.empty()) return;
+  std::pop_heap(agcu.turns.begin(), agcu.turns.end(), std::greater<>{});
+  const std::uint32_t which = agcu.turns.back().load;
+  agcu.turns.pop_back();
   LoadState& load = c_.loads[which];
-  agcu.first_waiting = load.next_waiting;
-  load.next_waiting = 0;
-  issue_load(load.stage);
+  agcu.served = load.served;
+  load.served += laws_.agcu.whole_bursts(issue_load(load.stage));
   if (--load.waiting != 0) {
-    if (agcu.first_waiting == 0) {
-      agcu.first_waiting = which + 1;
-    } else {
-      c_.loads[agcu.last_waiting - 1].next_waiting = which + 1;
-    }
-    agcu.last_waiting = which + 1;
+    give_turn(agcu, which);
   } else {
     load.listed = false;
   }
-  if (agcu.first_waiting != 0) {
+  if (!agcu.turns.empty()) {
     agcu.pending = true;
     put(agcu.unit.load_free_at(), agcu_next, n);
   }
 }
 
-void Chip::issue_load(std::uint32_t stage) {
+Bytes Chip::issue_load(std::uint32_t stage) {
   StageState& s = c_.stages[stage];
   const StageSpec& sp = spec(s);
   LoadState& load = c_.loads[s.detail];
   const PageHeader* page = loaded_page(s, load.issued++);
-  if (page == nullptr) return;
+  if (page == nullptr) return 0;
   const Bytes bytes = page->bytes;
-  const Slot door = c_.agcus[load.agcu].unit.load(laws_.agcu, now_, bytes);
+  Agcu& agcu = c_.agcus[load.agcu].unit;
+  const Slot door = agcu.inward(laws_.agcu, now_, bytes);
   Memory& memory = c_.memories[load.memory];
   const auto space = static_cast<std::uint8_t>(sp.tensor->space);
   const Cycle read =
       memory.access(now_, page->origin, bytes, false, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
         tell(MemoryUsed{now_, c_.chip, space, channel, begin, end, part, false});
       });
+  agcu.in_flight(laws_.agcu, now_, read, bytes);
   const Cycle last = std::max(read, door.end + memory.latency()) + laws_.agcu.latency;
   // The page enters the network when the rest can follow without a gap.
   const Cycles streaming = laws_.agcu.port.span(bytes).ceil();
   s.last_transit = std::max({s.last_transit, last - std::min(last, streaming), now_ + 1});
   put(s.last_transit, transit, stage);
+  return bytes;
 }
 
 void Chip::grant_transit(std::uint32_t stage) {

@@ -163,6 +163,7 @@ struct StageState {
   bool active = false;  // its section runs
   bool touched = false;
   bool waits_for_engine = false;  // is in its list
+  bool held = false;              // a load: what it reads has not been written
   bool faulty = false;
 };
 
@@ -207,6 +208,17 @@ struct EngineState {
   bool wake = false;                // an event will tell when it is free
 };
 
+// Loads that wait until stores of their section have completed (program.h, Load).
+struct MemoryWait {
+  std::uint64_t to_come = 0;               // firings of the stores that have not completed
+  std::uint64_t all = 0;                   // of how many
+  std::uint32_t first_held = 0, held = 0;  // in held_loads
+};
+struct HeldLoad {
+  std::uint32_t stage = 0;
+  Cycles signal = 0;  // on the control network, from the store farthest away
+};
+
 struct LoadState {
   std::uint32_t stage = 0;  // the first member
   std::uint64_t issued = 0;
@@ -216,8 +228,10 @@ struct LoadState {
   std::uint32_t first_member = 0, members = 0;  // in load_members: stages, leaf i of the route each
   std::uint32_t blocker = 0;                    // the member that held the set up last
   std::uint32_t waiting = 0;                    // firings that wait for the AGCU
-  std::uint32_t next_waiting = 0;               // load + 1, in the AGCU's list
-  bool listed = false;
+  std::uint32_t rank = 0;                       // loads of a lower one come first at the AGCU
+  bool listed = false;                          // has a turn in the AGCU's heap
+  std::uint64_t served = 0;                     // bytes, in whole bursts, from where it came to wait
+  std::uint32_t memory_wait = 0;                // + 1: what it waits for before its first firing; 0: nothing
 };
 
 struct StoreState {
@@ -228,6 +242,7 @@ struct StoreState {
   RouteRef route;
   std::uint32_t agcu = 0;
   std::uint32_t memory = 0;
+  std::uint32_t memory_wait = 0;  // + 1: where its completions count; 0: nowhere
 };
 
 struct MatmulState {
@@ -244,8 +259,16 @@ struct GenericState {
 struct AgcuState {
   Agcu unit;
   Position at;
-  std::uint32_t first_waiting = 0, last_waiting = 0;  // load + 1
-  bool pending = false;                               // an event will look at the list
+  // A load whose pages wait: its rank, and the bytes up to which it was served.
+  struct Turn {
+    std::uint32_t rank = 0;
+    std::uint64_t served = 0;
+    std::uint32_t load = 0;
+    friend auto operator<=>(const Turn&, const Turn&) = default;
+  };
+  std::vector<Turn> turns;   // a heap, the least in front
+  std::uint64_t served = 0;  // of the load that had the last turn: one that comes to wait starts there
+  bool pending = false;      // an event will look at the heap
 };
 
 // A first or further leg over chip links: what happens at the other end.
@@ -371,6 +394,8 @@ struct ChipState {
   std::vector<LoadState> loads;
   std::vector<std::uint32_t> load_members;
   std::vector<StoreState> stores;
+  std::vector<MemoryWait> memory_waits;
+  std::vector<HeldLoad> held_loads;
   std::vector<MatmulState> matmuls;
   std::vector<GenericState> generics;
   std::vector<SenderState> senders;

@@ -24,6 +24,14 @@ void Chip::waiting(SectionId section, std::vector<Waiting>& out) const {
     w.what = Waiting::For::firing;
     w.have = s.completed;
     w.want = s.total;
+    if (s.held) {
+      const MemoryWait& wait = c_.memory_waits[c_.loads[s.detail].memory_wait - 1];
+      w.what = Waiting::For::written;
+      w.have = wait.all - wait.to_come;
+      w.want = wait.all;
+      out.push_back(w);
+      continue;
+    }
     if (s.form == StageForm::receive) {
       const ReceiveState& r = c_.receives[s.detail];
       w.buffer = at(c_.buffers[r.buffer]);

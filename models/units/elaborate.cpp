@@ -1,6 +1,7 @@
 #include "models/units/elaborate.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -9,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "compiler/ir/clusters.h"
+#include "compiler/ir/memory_order.h"
 #include "compiler/ir/page_frames.h"
 #include "models/units/chip.h"
 
@@ -37,7 +40,7 @@ class Elaborator {
     Elaboration& e = out_;
     e.laws.pcu = Pcu(t.pcu, p.header.native_tile);
     e.laws.pmu = PmuLaw(t.pmu);
-    e.laws.agcu = AgcuLaw(t.agcu, t.hbm.latency_cycles);
+    e.laws.agcu = AgcuLaw(t.agcu);
     const Rate link(t.network.link_bytes_per_cycle);
     e.laws.load_rate = std::min({e.laws.agcu.port, link, e.laws.pmu.write});
     e.laws.store_rate = std::min({e.laws.agcu.port, link, e.laws.pmu.read});
@@ -52,6 +55,8 @@ class Elaborator {
     make_buffers();
     make_stages();
     connect_producers_and_consumers();
+    rank_loads();
+    make_memory_waits();
     make_crossings();
     apply_faults();
     lay_out_pool();
@@ -490,6 +495,66 @@ class Elaborator {
         to.push_back(g.sites[i].at);
       }
       load.route = network(id).route(c.agcus[load.agcu].at, to);
+    }
+  }
+
+  // ---- the order of loads
+
+  void rank_loads() {
+    for (const Cluster& cluster : clusters_of(p_)) {
+      std::map<std::uint32_t, std::uint32_t> first;  // by chip: the least stage
+      for (const StageId s : cluster.stages) first.try_emplace(chip_of(p_.stage(s).group), s.value);
+      for (const StageId s : cluster.stages) {
+        if (out_.laws.stages[s.value].form != StageForm::load) continue;
+        const std::uint32_t id = chip_of(p_.stage(s).group);
+        ChipState& c = chip(id);
+        for (std::uint32_t i = 0; i < group(p_.stage(s).group).sites.size(); ++i)
+          c.loads[c.stages[stage_base_[s.value] + i].detail].rank = first.at(id);
+      }
+    }
+  }
+
+  // ---- loads that wait for stores
+
+  void make_memory_waits() {
+    for (const MemoryOrder& order : memory_orders(p_)) {
+      ChipState& c = chip(chip_of(p_.stage(order.stores.front()).group));
+      const auto which = static_cast<std::uint32_t>(c.memory_waits.size());
+      MemoryWait wait;
+      // The greatest distance to any site is that to one of the outermost along the two diagonals.
+      std::array<std::optional<Position>, 4> outermost;
+      const auto reach = [](std::size_t way, Position at) {
+        const std::int64_t x = at.x, y = at.y;
+        return (way % 2 == 0 ? x : -x) + (way / 2 == 0 ? y : -y);
+      };
+      for (const StageId store : order.stores) {
+        const Group& g = group(p_.stage(store).group);
+        for (std::uint32_t i = 0; i < g.sites.size(); ++i) {
+          const StageState& s = c.stages[stage_base_[store.value] + i];
+          c.stores[s.detail].memory_wait = which + 1;
+          wait.all += s.total;
+          for (std::size_t way = 0; way < outermost.size(); ++way)
+            if (!outermost[way] || reach(way, g.sites[i].at) > reach(way, *outermost[way]))
+              outermost[way] = g.sites[i].at;
+        }
+      }
+      if (wait.all == 0) continue;
+      wait.to_come = wait.all;
+      wait.first_held = static_cast<std::uint32_t>(c.held_loads.size());
+      for (const StageId load : order.loads) {
+        const Group& g = group(p_.stage(load).group);
+        for (std::uint32_t i = 0; i < g.sites.size(); ++i) {
+          HeldLoad held;
+          held.stage = stage_base_[load.value] + i;
+          for (const auto& at : outermost) held.signal = std::max(held.signal, c.network.control(*at, g.sites[i].at));
+          StageState& s = c.stages[held.stage];
+          s.held = true;
+          c.loads[s.detail].memory_wait = which + 1;
+          c.held_loads.push_back(held);
+        }
+      }
+      wait.held = static_cast<std::uint32_t>(c.held_loads.size()) - wait.first_held;
+      c.memory_waits.push_back(wait);
     }
   }
 

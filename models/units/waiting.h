@@ -16,7 +16,8 @@ using TensorImages = std::vector<std::vector<std::byte>>;
 
 // Who has not finished, and what it waits for. One entry a blocked instance.
 struct Waiting {
-  enum class For : std::uint8_t { page, room, credit, ready, valid, barrier, firing };
+  // written: a load, for the stores of its section that write what it reads; have and want are firings of theirs
+  enum class For : std::uint8_t { page, room, credit, ready, valid, barrier, firing, written };
   For what{};
   std::optional<StageAt> stage;      // a stage instance, or
   std::optional<ChannelAt> channel;  // a channel

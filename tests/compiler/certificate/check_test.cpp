@@ -342,10 +342,28 @@ TEST_CASE("collectives in another order than they run are refuted") {
   const Target t = test::sn40l();
   SpatialProgram p = compiled(test::two_matmuls(32, 256, 512, 128, DType::bf16), t, test::over(2));
   REQUIRE(p.collectives.size() == 2);
+  // Each in a section of its own: those of one section run side by side.
+  p.sections.push_back({SectionId{1u}, "second", 1});
+  for (Stage& s : p.stages)
+    if (s.origin == p.operators->operators[1].id) s.section = SectionId{1u};
   std::swap(p.collectives[0].order, p.collectives[1].order);
   check_only_refuted(p, t, ObligationKind::collective_agreement, "runs before");
   p.collectives[0].order = p.collectives[1].order;
   check_only_refuted(p, t, ObligationKind::collective_agreement, "same place");
+}
+
+TEST_CASE("a load that waits for what is stored behind it is refuted") {
+  const Target t = test::sn40l();
+  SpatialProgram p = compiled(test::two_matmuls(32, 256, 512, 256, DType::bf16), t, test::over(1));
+  REQUIRE(p.sections.size() == 1);
+  const OperatorGraph& graph = *p.operators;
+  const auto tensor_of = [&](OperandId o) {
+    return std::find_if(p.tensors.begin(), p.tensors.end(), [&](const Tensor& x) { return x.operand == o; })->id;
+  };
+  for (Stage& s : p.stages)
+    if (auto* load = std::get_if<Load>(&s.kind); load && load->tensor == tensor_of(graph.operators[0].in[0]))
+      load->tensor = tensor_of(graph.operators[1].out);
+  check_refuted(p, t, ObligationKind::deadlock_freedom, "waits for it in turn");
 }
 
 TEST_CASE("a member that is missing, one too many, and wrong bytes are refuted") {

@@ -96,9 +96,9 @@ TEST_CASE("an AGCU's two directions are independent, and each serialises") {
   AgcuParameters p;
   p.bytes_per_cycle = {64, 1};
   p.latency_cycles = 20;
-  const AgcuLaw law(p, 0);
+  const AgcuLaw law(p);
   Agcu a;
-  CHECK(a.load(law, 0, 6400).end == 100);
+  CHECK(a.inward(law, 0, 6400).end == 100);
   CHECK(a.outward(law, 0, 6400).end == 100);
   CHECK(a.inward(law, 0, 64).begin == 100);
   CHECK(a.load_free_at() == 101);
@@ -109,17 +109,26 @@ TEST_CASE("loads are no faster than the outstanding bursts allow") {
   p.bytes_per_cycle = {64, 1};
   p.outstanding_bursts = 8;
   p.burst_bytes = 256;
-  // 2048 bytes in flight over 100 cycles: 20.48 bytes a cycle.
-  const AgcuLaw narrow(p, 100);
+  // 2048 bytes in flight, which memory takes 100 cycles to give: 20.48 bytes a cycle.
+  const AgcuLaw narrow(p);
   Agcu a;
-  CHECK(a.load(narrow, 0, 2048).end == 100);
+  a.in_flight(narrow, 0, 100, 2048);
   CHECK(a.load_free_at() == 100);
-  CHECK(a.load(narrow, 0, 2048).begin == 100);
-  // Enough bursts: the port's own rate.
-  p.outstanding_bursts = 64;
-  const AgcuLaw wide(p, 100);
+  // Half of them: there is room for the other half, whose bursts are whole.
+  a.in_flight(narrow, 100, 200, 1024);
+  CHECK(a.load_free_at() == 100);
+  a.in_flight(narrow, 110, 230, 800);
+  CHECK(a.load_free_at() == 200);
+  // What has ended frees its room: at 230 nothing is in flight any more.
+  a.in_flight(narrow, 240, 300, 1792);
+  CHECK(a.load_free_at() == 230);
+  a.in_flight(narrow, 241, 290, 256);
+  CHECK(a.load_free_at() == 290);
+  // No limit: the port alone.
+  p.outstanding_bursts = 0;
   Agcu b;
-  CHECK(b.load(wide, 0, 2048).end == 32);
+  b.in_flight(AgcuLaw(p), 0, 1000, 1 << 20);
+  CHECK(b.load_free_at() == 0);
 }
 
 ChipLinkParameters link_parameters() {
