@@ -61,7 +61,7 @@ std::uint64_t score_blocks(const OperatorGraph& graph, const Work& w, const Bloc
   const DType accumulator = accumulator_of(graph.operand(op.in[0]).dtype);
   const Bytes scores = page_bytes(1, plan.page_k, e.queries, e.keys, accumulator, tile);
   const Bytes column = page_bytes(1, 1, e.queries, 1, accumulator, tile);
-  const Bytes beside = 3 * scores + 6 * column;  // pages of weights, and accumulators
+  const Bytes beside = 6 * scores + 6 * column;  // pages that come and go, and accumulators
   const Bytes usable = t.pmu.capacity_bytes - t.pmu.capacity_bytes / 8;
   for (std::uint64_t blocks = plan.rounds_m * plan.rounds_n > 1 ? 2 : 1; blocks > 0; --blocks)
     if (beside <= usable && scores <= (usable - beside) / (blocks * plan.k_pages * plan.sites_k)) return blocks;
@@ -90,8 +90,10 @@ std::optional<BlockPlan> attention_plan(const OperatorGraph& graph, const Work& 
 
   const std::uint64_t most = std::min<std::uint64_t>(t.sites(), pin.sites.value_or(t.sites()));
   const std::vector<std::uint64_t> rows = row_axes(e, tile);
+  const bool keeps = score_blocks(graph, w, BlockPlan{1, width, page, 1, 1, 1, 1, 1, pages}, t) > 0;
+  const std::uint64_t passes = keeps ? 1 : 3;
   const std::uint64_t pinned_values = pin.block_n ? width / *pin.block_n : 1,
-                      least = 1 + pin.unroll_k.value_or(1) + pinned_values;
+                      least = passes * (1 + pin.unroll_k.value_or(1)) + pinned_values;
   std::optional<std::uint32_t> pinned_heads;
   if (pin.unroll_n) {
     if (*pin.unroll_n % pinned_values != 0) return std::nullopt;
@@ -124,21 +126,19 @@ std::optional<BlockPlan> attention_plan(const OperatorGraph& graph, const Work& 
     return best;
   };
   const std::uint64_t room = most / (*blocks * *heads);
-  const std::uint64_t values = shares(width, room - 1 - pin.unroll_k.value_or(1),
-                                      pinned_values != 1 || pin.block_n ? std::optional(pinned_values) : std::nullopt);
-  const std::uint64_t scores = shares(pages, room - 1 - values, pin.unroll_k);
+  const std::uint64_t values = shares(width, room - passes * (1 + pin.unroll_k.value_or(1)),
+                                      pin.block_n ? std::optional(pinned_values) : std::nullopt);
+  const std::uint64_t scores = shares(pages, (room - values) / passes - 1, pin.unroll_k);
   if ((pin.unroll_k && *pin.unroll_k != scores) || (pin.block_n && values != pinned_values)) return std::nullopt;
-  const BlockPlan plan{1,
-                       width / values,
-                       page,
-                       *blocks,
-                       *heads * values,
-                       scores,
-                       product_of(rows) / *blocks,
-                       e.heads / *heads,
-                       pages / scores};
-  if (score_blocks(graph, w, plan, t) == 0) return std::nullopt;
-  return plan;
+  return BlockPlan{1,
+                   width / values,
+                   page,
+                   *blocks,
+                   *heads * values,
+                   scores,
+                   product_of(rows) / *blocks,
+                   e.heads / *heads,
+                   pages / scores};
 }
 
 }  // namespace rdusim

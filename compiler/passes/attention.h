@@ -4,8 +4,11 @@
 // pages of keys and of values stream:
 //
 //   scores   q k^T; several sites, each with pages of keys of its own, in turn
-//   weights  one site, which keeps the scores of the block until its rows' maxima and sums are known (max, sum, weights)
+//   weights  one site, which keeps the scores of the block until its rows' maxima and sums are known (scaled, max, sum, weights)
 //   values   weights times v; several sites, each with columns of its own, to which every page of weights goes
+//
+// Where the scores of a block do not fit a site, they are worked out three times, by three such sites with sites of
+// scores of their own: for the maxima, for the sums, and for the weights; columns cross from the first to the others.
 //
 // Rows are summed in rising key wherever their scores come from, so that how an attention is cut changes no bit of it.
 // Nothing is stored but the result.
@@ -38,10 +41,11 @@ AttentionExtents attention_extents(const OperatorGraph& graph, const Operator& o
 // Of a chip's work, whose columns are whole heads.
 AttentionExtents attention_extents(const OperatorGraph& graph, const Work& work);
 
-// Blocks whose scores a site of weights keeps at once: two where there is room for them; 0 where there is none for one.
+// Blocks whose scores a site of weights keeps at once: two where there is room for them; 0 where there is none for one,
+// and scores are worked out three times.
 std::uint64_t score_blocks(const OperatorGraph& graph, const Work& work, const BlockPlan& plan, const Target& target);
 
-// How many sites of each group a block of a head has.
+// How many sites a block of a head has: of scores (each time that they are worked out), and of values.
 struct AttentionSites {
   std::uint64_t heads = 1;  // that are worked on at once
   std::uint64_t scores = 1, values = 1;
@@ -50,7 +54,7 @@ AttentionSites attention_sites(const AttentionExtents& extents, const BlockPlan&
 
 // A plan: block_m is a tile of queries, block_n columns of a head, page_k a page of keys; sites_m deals the stack and its
 // row blocks, sites_n the heads and the columns of each, sites_k pages of keys. Nothing where a pin asks for what cannot
-// be, or the scores of a row block do not fit a site.
+// be.
 std::optional<BlockPlan> attention_plan(const OperatorGraph& graph, const Work& work, const SchedulePin& pin,
                                         const Target& target);
 

@@ -1,7 +1,11 @@
 #include "compiler/passes/place_attention.h"
 
 #include <map>
+#include <numeric>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "compiler/passes/attention.h"
 #include "compiler/passes/crossing.h"
@@ -38,11 +42,12 @@ class AttentionPlacer {
         pages_(static_cast<std::uint32_t>(plan_.k_pages * plan_.sites_k)) {}
 
   void place(SiteAllocator& sites) {
-    const std::uint64_t blocks = plan_.sites_m * parts_.heads;
-    const GroupId at_scores = build_.add_group(sites.near_agcus(blocks * parts_.scores));
-    const GroupId at_weights = build_.add_group(sites.near_agcus(blocks));
-    const GroupId at_values = build_.add_group(sites.near_agcus(blocks * parts_.values));
-    place_values(at_values, place_weights(at_weights, place_scores(at_scores)));
+    const bool keeps = score_blocks(*p_.operators, w_, plan_, t_) > 0;
+    std::vector<GroupId> groups;
+    for (Group& g : sites_of_groups(sites, keeps ? 1 : 3)) groups.push_back(build_.add_group(std::move(g)));
+    const Made weights = keeps ? place_weights("", groups[1], place_scores("", groups[0]), {0, 1, 2, 3}, {})
+                               : place_in_three_passes(groups);
+    place_values(groups.back(), weights);
   }
 
  private:
@@ -50,6 +55,36 @@ class AttentionPlacer {
     StageId stage;
     BufferId buffer;
   };
+
+  // Sites of scores and of weights, as often as there are passes, and of values. Where several read the same keys, all
+  // that works on those lies together: pages that are read for many, and scores and weights on their way, stay on few
+  // links. Else each reads near an AGCU.
+  std::vector<Group> sites_of_groups(SiteAllocator& sites, std::size_t passes) const {
+    const std::uint64_t blocks = plan_.sites_m * parts_.heads;
+    const std::uint64_t sharing = rows_.back().sites * heads_[1].sites, sets = blocks / sharing;
+    std::vector<std::uint64_t> parts;
+    for (std::size_t pass = 0; pass < passes; ++pass) parts.insert(parts.end(), {parts_.scores, 1});
+    parts.push_back(parts_.values);
+    std::vector<Group> groups(parts.size());
+    if (sharing == 1) {
+      for (std::size_t g = 0; g < groups.size(); ++g) groups[g] = sites.near_agcus(blocks * parts[g]);
+      return groups;
+    }
+    const std::uint64_t together = std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
+    const Group all = sites.block(sets, sharing * together);
+    // Where a block has few sites they are neighbours; else those are which read the same.
+    const bool by_block = together == parts.size();
+    std::uint64_t first = 0;  // of a block's sites, those of the group
+    for (std::size_t g = 0; g < groups.size(); first += parts[g++])
+      for (std::uint64_t set = 0; set < sets; ++set)
+        for (std::uint64_t part = 0; part < parts[g]; ++part)
+          for (std::uint64_t block = 0; block < sharing; ++block) {
+            const std::uint64_t among = by_block ? block * together + first + part : (first + part) * sharing + block;
+            groups[g].sites.push_back(all.sites[set * sharing * together + among]);
+            groups[g].agcus.push_back(all.agcus[set * sharing * together + among]);
+          }
+    return groups;
+  }
 
   std::vector<std::uint64_t> row_axes() const {
     std::vector<std::uint64_t> axes = e_.stack;
@@ -98,7 +133,7 @@ class AttentionPlacer {
     const std::uint64_t share = by_key ? op_.attributes.heads / op_.attributes.kv_heads : 1;
     const auto first_column = static_cast<std::int64_t>(e_.first_head / share) * e_.width - t.offset.back();
     const std::uint64_t columns = parts.of_columns ? plan_.block_n : width;
-    for_each_site(parts.sites, [&](const std::vector<std::uint64_t>& at, std::uint64_t part) {
+    for_each_site(parts.sites, [&](const std::vector<std::uint64_t>& at, std::uint64_t part, std::uint64_t) {
       std::vector<std::uint64_t> first(axes, 0);
       for (std::size_t d = 0; d < at.size(); ++d)
         for (std::size_t x = 0; x < axes; ++x) first[x] += at[d] * step[d][x];
@@ -115,16 +150,24 @@ class AttentionPlacer {
     return a;
   }
 
-  // Calls f(place along the axes of the deal, part) for every site of a group, in order.
+  // Calls f(place along the axes of the deal, part, block) for every site of a group, in order: those that read the
+  // same keys are neighbours. `block`: the number of its block among those that are worked on at once.
   template <class F>
   void for_each_site(std::uint64_t parts, F&& f) const {
-    for (std::uint64_t i = 0; i < plan_.sites_m; ++i)
-      for (std::uint64_t j = 0; j < parts_.heads; ++j) {
-        std::vector<std::uint64_t> at = site_at(rows_, i);
-        const std::vector<std::uint64_t> head = site_at(heads_, j);
-        at.insert(at.end(), head.begin(), head.end());
-        for (std::uint64_t part = 0; part < parts; ++part) f(at, part);
-      }
+    const std::size_t stack = e_.stack.size();
+    std::uint64_t matrices = 1;
+    for (std::size_t d = 0; d < stack; ++d) matrices *= rows_[d].sites;
+    const std::uint64_t row_blocks = rows_[stack].sites, group = heads_[1].sites;
+    for (std::uint64_t matrix = 0; matrix < matrices; ++matrix)
+      for (std::uint64_t kv = 0; kv < heads_[0].sites; ++kv)
+        for (std::uint64_t part = 0; part < parts; ++part)
+          for (std::uint64_t row = 0; row < row_blocks; ++row)
+            for (std::uint64_t head = 0; head < group; ++head) {
+              std::vector<std::uint64_t> at = site_at(rows_, matrix * row_blocks + row);
+              at.push_back(kv);
+              at.push_back(head);
+              f(at, part, ((matrix * heads_[0].sites + kv) * row_blocks + row) * group + head);
+            }
   }
 
   // Sites that read the same pages read them together.
@@ -137,7 +180,7 @@ class AttentionPlacer {
     return sets;
   }
 
-  Made load(const char* what, const Tensor& t, Follows follows, Parts parts, GroupId group, Engine engine) {
+  Made load(const std::string& what, const Tensor& t, Follows follows, Parts parts, GroupId group, Engine engine) {
     Load l{t.id, pattern(t, follows, parts), {}};
     l.multicast_set = sets_of(l.pattern);
     const bool by_key = follows == Follows::keys;
@@ -145,103 +188,124 @@ class AttentionPlacer {
     const BufferId buffer = build_.add_buffer(what, BufferKind::fifo, group, t.dtype, rows, l.pattern.page_tiles.back(),
                                               by_key ? e_.keys : e_.queries, e_.width);
     const std::uint64_t firings = rounds_ * (by_key ? pages_ / (parts.of_keys ? parts.sites : 1) : 1);
-    const StageId stage =
-        build_.add_stage(std::string("load_") + what, std::move(l), group, engine, firings, {output_port(buffer)});
+    const StageId stage = build_.add_stage("load_" + what, std::move(l), group, engine, firings, {output_port(buffer)});
     return {stage, buffer};
   }
 
-  BufferId add_scores(const char* what, GroupId group, DType type) {
+  BufferId add_scores(const std::string& what, GroupId group, DType type) {
     return build_.add_buffer(what, BufferKind::fifo, group, type, plan_.block_m, plan_.page_k, e_.queries, e_.keys);
   }
 
-  Made place_scores(GroupId group) {
+  Made place_scores(const std::string& pass, GroupId group) {
     const Parts parts{parts_.scores, true, false};
-    const Made q = load("q", q_, Follows::queries, parts, group, movement_engine(t_, ScoreMovement::queries));
-    const Made k = load("k", k_, Follows::keys, parts, group, movement_engine(t_, ScoreMovement::keys));
+    const Made q = load("q" + pass, q_, Follows::queries, parts, group, movement_engine(t_, ScoreMovement::queries));
+    const Made k = load("k" + pass, k_, Follows::keys, parts, group, movement_engine(t_, ScoreMovement::keys));
     const DType accumulator = accumulator_of(q_.dtype);
-    const BufferId out = add_scores("score", group, accumulator);
+    const BufferId out = add_scores("score" + pass, group, accumulator);
     const std::uint64_t width = build_.tiles(e_.width);
     const MatmulTiles body{op_.id, plan_.block_m, plan_.page_k, width,       width,
                            1,      q_.dtype,      accumulator,  accumulator, true};
     Port keeps = input_port(q.buffer);  // one block of queries for all pages of keys
     const auto pages = static_cast<std::uint32_t>(plan_.k_pages);
     keeps.pop = in_phases(pages - 1, pages, pages);
-    const StageId stage = build_.add_stage("scores", body, group, {StageRole::compute, 0}, rounds_ * plan_.k_pages,
-                                           {std::move(keeps), input_port(k.buffer), output_port(out)});
+    const StageId stage =
+        build_.add_stage("scores" + pass, body, group, {StageRole::compute, 0}, rounds_ * plan_.k_pages,
+                         {std::move(keeps), input_port(k.buffer), output_port(out)});
     build_.add_edge(q.stage, q.buffer, {stage});
     build_.add_edge(k.stage, k.buffer, {stage});
     return {stage, out};
   }
 
-  // A hand-off to another group. `map` says to whom, where it is not from instance to instance.
-  Made cross(const Made& from, PageMap map, const char* recv, BufferId landing, GroupId group, Engine engine) {
-    const StageId stage = build_.add_stage(recv, Recv{}, group, engine, rounds_ * pages_, {output_port(landing)});
+  // A hand-off to another group, `firings` pages. `map` says to whom, where it is not from instance to instance.
+  Made cross(const Made& from, PageMap map, const std::string& recv, std::uint64_t firings, BufferId landing,
+             GroupId group, Engine engine) {
+    const StageId stage = build_.add_stage(recv, Recv{}, group, engine, firings, {output_port(landing)});
     const EdgeId edge = build_.add_edge(from.stage, from.buffer, {stage}, crossing_of(t_));
     p_.edges[edge.value].map = std::move(map);
     std::get<Recv>(p_.stages[stage.value].kind).edge = edge;
     return {stage, landing};
   }
 
-  // The steps from scores to weights, which all take a row's scores page by page.
-  Made place_weights(GroupId group, const Made& scores) {
+  // The scores of a block are worked out for its maxima, for its sums, and for its weights.
+  Made place_in_three_passes(const std::vector<GroupId>& groups) {
+    const auto columns = [&](const Made& from, const char* what, std::size_t pass) {
+      const BufferId landing = build_.add_buffer(what + std::to_string(pass), BufferKind::fifo, groups[2 * pass + 1],
+                                                 accumulator_of(q_.dtype), plan_.block_m, 1, e_.queries, 1);
+      return cross(from, {}, std::string("recv_") + what + std::to_string(pass), rounds_, landing, groups[2 * pass + 1],
+                   movement_engine(t_, what == std::string_view("max") ? 1 : 2));
+    };
+    const Made most = place_weights("", groups[1], place_scores("", groups[0]), {0, 1}, {});
+    const Made sum =
+        place_weights("1", groups[3], place_scores("1", groups[2]), {0, 2}, {{1, columns(most, "max", 1)}});
+    const Made most_again = columns(most, "max", 2);
+    return place_weights("2", groups[5], place_scores("2", groups[4]), {0, 3},
+                         {{1, most_again}, {2, columns(sum, "sum", 2)}});
+  }
+
+  // Steps from scores to weights, those of `which` in their order, on one group; `made` has the columns of others that
+  // they take. Gives what the last makes.
+  Made place_weights(const std::string& pass, GroupId group, const Made& scores,
+                     const std::vector<std::uint32_t>& which, std::map<std::uint32_t, Made> made) {
     PageMap to_one;
     if (parts_.scores > 1) {
       to_one.kind = PageMapKind::gather;
-      for_each_site(parts_.scores, [&](const auto&, std::uint64_t) {
-        to_one.targets.push_back({static_cast<std::uint32_t>(to_one.targets.size() / parts_.scores)});
+      for_each_site(parts_.scores, [&](const auto&, std::uint64_t, std::uint64_t block) {
+        to_one.targets.push_back({static_cast<std::uint32_t>(block)});
       });
     }
-    const BufferId row = add_scores("row", group, accumulator_of(q_.dtype));
-    p_.buffers[row.value].depth_pages = score_blocks(*p_.operators, w_, plan_, t_) * pages_;
-    const Made landed = cross(scores, std::move(to_one), "recv_scores", row, group, movement_engine(t_, 0));
+    const Made landed =
+        cross(scores, std::move(to_one), "recv_scores" + pass, rounds_ * pages_,
+              add_scores("landing_scores" + pass, group, accumulator_of(q_.dtype)), group, movement_engine(t_, 0));
 
     const std::vector<Step> steps = attention_steps(*p_.operators, op_);
-    std::vector<Made> made;
-    std::vector<std::vector<StageId>> takers(steps.size());
-    std::vector<StageId> take_scores;
-    for (std::uint32_t s = 0; s < steps.size(); ++s) {
+    std::map<std::uint32_t, std::vector<StageId>> takers;
+    for (std::uint32_t context = 0; context < which.size(); ++context) {
+      const std::uint32_t s = which[context];
       const Step& step = steps[s];
-      const bool last = s + 1 == steps.size();
       Generic g;
       g.iterators = {IteratorKind::parallel, step.join ? IteratorKind::reduction : IteratorKind::parallel};
       g.bodies = {{pages_, step.body}};
       g.join = step.join;
       g.accumulator = accumulator_of(q_.dtype);
-      g.result = last ? v_.dtype : g.accumulator;
+      g.result = s + 1 == steps.size() ? v_.dtype : g.accumulator;
       std::vector<Port> ports;
       for (const Step::Source source : step.in) {
-        Port port = input_port(source.is_step ? made[source.index].buffer : row);
-        if (source.is_step) port.pop = in_phases(pages_ - 1, pages_, pages_);  // a column serves its whole row
+        const bool column = source.is_step && steps[source.index].is_column;
+        Port port = input_port(source.is_step ? made.at(source.index).buffer : landed.buffer);
+        if (column) port.pop = in_phases(pages_ - 1, pages_, pages_);  // it serves its whole row
         ports.push_back(std::move(port));
-        g.maps.push_back({{1, 0, 0}, {0, source.is_step ? 0 : 1, 0}});
+        g.maps.push_back({{1, 0, 0}, {0, column ? 0 : 1, 0}});
       }
       g.maps.push_back({{1, 0, 0}, {0, step.join ? 0 : 1, 0}});
       const BufferId out =
           step.join ? build_.add_buffer(step.name, BufferKind::fifo, group, g.result, plan_.block_m, 1, e_.queries, 1)
-                    : add_scores("p", group, g.result);
+                    : add_scores(step.name + pass, group, g.result);
       ports.push_back(step.join ? output_port(out, pages_ - 1, pages_, pages_) : output_port(out));
-      const StageId stage =
-          build_.add_stage(step.name, std::move(g), group, {StageRole::compute, s}, rounds_ * pages_, std::move(ports));
-      for (const Step::Source source : step.in) (source.is_step ? takers[source.index] : take_scores).push_back(stage);
-      made.push_back({stage, out});
+      const StageId stage = build_.add_stage(step.name + (step.join ? "" : pass), std::move(g), group,
+                                             {StageRole::compute, context}, rounds_ * pages_, std::move(ports));
+      for (const Step::Source source : step.in)
+        if (source.is_step) takers[source.index].push_back(stage);
+      made[s] = {stage, out};
     }
-    build_.add_edge(landed.stage, row, take_scores);
-    for (std::size_t s = 0; s + 1 < steps.size(); ++s) build_.add_edge(made[s].stage, made[s].buffer, takers[s]);
-    return made.back();
+    // What is scaled stays until the row's sum is known, where it serves for that and for the weights.
+    if (which.size() == steps.size())
+      p_.buffers[made.at(0).buffer.value].depth_pages = score_blocks(*p_.operators, w_, plan_, t_) * pages_;
+    build_.add_edge(landed.stage, landed.buffer, {made.at(which.front()).stage});
+    for (const auto& [s, stages] : takers) build_.add_edge(made.at(s).stage, made.at(s).buffer, stages);
+    return made.at(which.back());
   }
 
   void place_values(GroupId group, const Made& weights) {
     PageMap to_all;
     if (parts_.values > 1) {
       to_all.kind = PageMapKind::multicast;
-      std::uint32_t next = 0;
-      for_each_site(1, [&](const auto&, std::uint64_t) {
-        auto& targets = to_all.targets.emplace_back();
-        for (std::uint64_t part = 0; part < parts_.values; ++part) targets.push_back(next++);
-      });
+      to_all.targets.resize(plan_.sites_m * parts_.heads);
+      std::uint32_t site = 0;
+      for_each_site(parts_.values,
+                    [&](const auto&, std::uint64_t, std::uint64_t block) { to_all.targets[block].push_back(site++); });
     }
-    const Made p = cross(weights, std::move(to_all), "recv_weights", add_scores("landing", group, v_.dtype), group,
-                         movement_engine(t_, ValueMovement::weights));
+    const Made p = cross(weights, std::move(to_all), "recv_weights", rounds_ * pages_,
+                         add_scores("landing", group, v_.dtype), group, movement_engine(t_, ValueMovement::weights));
     const Parts parts{parts_.values, false, true};
     const Made v = load("v", v_, Follows::keys, parts, group, movement_engine(t_, ValueMovement::values));
     const BufferId out =

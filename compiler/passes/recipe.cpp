@@ -174,12 +174,14 @@ std::vector<Step> attention_steps(const OperatorGraph& graph, const Operator& op
   if (op.attributes.causal && m > 1)
     t = make(ExprOp::mask, {t, row + place(mutated("attention.mask_one_key_short", c - m, c - m - 1)) - column});
   if (window != 0 && window < c) t = make(ExprOp::mask, {t, column - (row + place(c - m - window + 1))});
-  const Term e = exp(t - input(1));
-  Step most = joined("max", ExprOp::maximum, {operand(0)}, t);
-  Step sum = joined("sum", ExprOp::add, {operand(0), step(0)}, e);
-  Step weights = whole(op, {operand(0), step(0), step(1)}, e / input(2));
+  const Term e = exp(input(0) - input(1));
+  Step scaled = whole(op, {operand(0)}, t);
+  scaled.name = "scaled";
+  Step most = joined("max", ExprOp::maximum, {step(0)}, input(0));
+  Step sum = joined("sum", ExprOp::add, {step(0), step(1)}, e);
+  Step weights = whole(op, {step(0), step(1), step(2)}, e / input(2));
   weights.name = "weights";
-  return {std::move(most), std::move(sum), std::move(weights)};
+  return {std::move(scaled), std::move(most), std::move(sum), std::move(weights)};
 }
 
 Work whole_work_of(const OperatorGraph& graph, const Operator& op) {

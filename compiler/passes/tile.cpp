@@ -306,10 +306,8 @@ Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
       w.plan = attention_plan(graph, w, pin, target);
       if (w.plan) continue;
       if (pinned == graph.pins.end())
-        out.error(Code::RDU4112, where,
-                  "attention '{}' keeps the scores of a tile of queries on their site, {} keys for each, and a site of "
-                  "target '{}' has {}",
-                  op.name, w.k, target.name, format_bytes(target.pmu.capacity_bytes));
+        out.error(Code::RDU4112, where, "attention '{}' of {} keys has no room on the {} sites of target '{}'", op.name,
+                  w.k, target.sites(), target.name);
       else
         out.error(Code::RDU1026, where, "[schedule.{}] pins what attention '{}' cannot have on {} sites", op.name,
                   op.name, target.sites())
