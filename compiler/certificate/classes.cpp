@@ -41,7 +41,8 @@ class Translation {
       if (stage.section == section) {
         stages_.push_back(&stage);
         const Access a = access_of(s.p, stage);
-        stacked_ = stacked_ || (a.pattern != nullptr && (a.pattern->heads != 1 || a.pattern->page_tiles.size() > 2));
+        if (a.pattern != nullptr && (a.pattern->heads != 1 || a.pattern->page_tiles.size() > 2))
+          stacked_ = std::max(stacked_, s.instances(stage));
       }
     // An order in which a stage comes after the first of its inputs that is known (a matmul after both): a ring has no
     // order in which all are.
@@ -60,7 +61,7 @@ class Translation {
 
   // Whether instance i is instance r, moved.
   bool same(std::size_t i, std::size_t r) {
-    if (stacked_) return false;
+    if (i < stacked_) return false;
     for (const Stage* stage : order_) {
       if (i >= s_.instances(*stage)) continue;
       const Shift shift = out(*stage, i, r);
@@ -118,7 +119,8 @@ class Translation {
   const Subject& s_;
   std::vector<Shift> shift_;  // by buffer, of the instance at hand
   std::vector<const Stage*> stages_, order_;
-  bool stacked_ = false;  // which matrix goes with which is no matter of a translation: each instance is looked at
+  // Instances below work on stacks: which matrix goes with which is no matter of a translation, and each is looked at.
+  std::size_t stacked_ = 0;
 };
 
 }  // namespace

@@ -68,6 +68,10 @@ std::uint64_t score_blocks(const OperatorGraph& graph, const Work& w, const Bloc
   return 0;
 }
 
+std::uint64_t score_passes(const OperatorGraph& graph, const Work& w, const BlockPlan& plan, const Target& t) {
+  return score_blocks(graph, w, plan, t) > 0 ? 1 : 3;
+}
+
 AttentionSites attention_sites(const AttentionExtents& e, const BlockPlan& plan, std::uint32_t tile) {
   const std::uint64_t values = tiles_of(e.width, tile) / plan.block_n;
   return {plan.sites_n / values, plan.sites_k, values};
@@ -90,8 +94,7 @@ std::optional<BlockPlan> attention_plan(const OperatorGraph& graph, const Work& 
 
   const std::uint64_t most = std::min<std::uint64_t>(t.sites(), pin.sites.value_or(t.sites()));
   const std::vector<std::uint64_t> rows = row_axes(e, tile);
-  const bool keeps = score_blocks(graph, w, BlockPlan{1, width, page, 1, 1, 1, 1, 1, pages}, t) > 0;
-  const std::uint64_t passes = keeps ? 1 : 3;
+  const std::uint64_t passes = score_passes(graph, w, BlockPlan{1, width, page, 1, 1, 1, 1, 1, pages}, t);
   const std::uint64_t pinned_values = pin.block_n ? width / *pin.block_n : 1,
                       least = passes * (1 + pin.unroll_k.value_or(1)) + pinned_values;
   std::optional<std::uint32_t> pinned_heads;

@@ -45,6 +45,9 @@ AttentionExtents attention_extents(const OperatorGraph& graph, const Work& work)
 // and scores are worked out three times.
 std::uint64_t score_blocks(const OperatorGraph& graph, const Work& work, const BlockPlan& plan, const Target& target);
 
+// How often scores are worked out: once, or three times.
+std::uint64_t score_passes(const OperatorGraph& graph, const Work& work, const BlockPlan& plan, const Target& target);
+
 // How many sites a block of a head has: of scores (each time that they are worked out), and of values.
 struct AttentionSites {
   std::uint64_t heads = 1;  // that are worked on at once

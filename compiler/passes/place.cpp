@@ -312,7 +312,8 @@ std::uint64_t sites_wanted(const SpatialProgram& p, const Work& w, const Target&
   if (p.operators->operators[w.op.value].kind != OperatorKind::attention)
     return plan.sites_m * plan.sites_n * plan.sites_k;
   const AttentionSites parts = attention_sites(attention_extents(*p.operators, w), plan, t.native_tile);
-  return plan.sites_m * parts.heads * (parts.scores + 1 + parts.values);
+  const std::uint64_t passes = score_passes(*p.operators, w, plan, t);
+  return plan.sites_m * parts.heads * (passes * (parts.scores + 1) + parts.values);
 }
 
 }  // namespace

@@ -42,11 +42,11 @@ class AttentionPlacer {
         pages_(static_cast<std::uint32_t>(plan_.k_pages * plan_.sites_k)) {}
 
   void place(SiteAllocator& sites) {
-    const bool keeps = score_blocks(*p_.operators, w_, plan_, t_) > 0;
+    const std::uint64_t passes = score_passes(*p_.operators, w_, plan_, t_);
     std::vector<GroupId> groups;
-    for (Group& g : sites_of_groups(sites, keeps ? 1 : 3)) groups.push_back(build_.add_group(std::move(g)));
-    const Made weights = keeps ? place_weights("", groups[1], place_scores("", groups[0]), {0, 1, 2, 3}, {})
-                               : place_in_three_passes(groups);
+    for (Group& g : sites_of_groups(sites, passes)) groups.push_back(build_.add_group(std::move(g)));
+    const Made weights = passes == 1 ? place_weights("", groups[1], place_scores("", groups[0]), {0, 1, 2, 3}, {})
+                                     : place_in_three_passes(groups);
     place_values(groups.back(), weights);
   }
 
@@ -59,11 +59,11 @@ class AttentionPlacer {
   // Sites of scores and of weights, as often as there are passes, and of values. Where several read the same keys, all
   // that works on those lies together: pages that are read for many, and scores and weights on their way, stay on few
   // links. Else each reads near an AGCU.
-  std::vector<Group> sites_of_groups(SiteAllocator& sites, std::size_t passes) const {
+  std::vector<Group> sites_of_groups(SiteAllocator& sites, std::uint64_t passes) const {
     const std::uint64_t blocks = plan_.sites_m * parts_.heads;
     const std::uint64_t sharing = rows_.back().sites * heads_[1].sites, sets = blocks / sharing;
     std::vector<std::uint64_t> parts;
-    for (std::size_t pass = 0; pass < passes; ++pass) parts.insert(parts.end(), {parts_.scores, 1});
+    for (std::uint64_t pass = 0; pass < passes; ++pass) parts.insert(parts.end(), {parts_.scores, 1});
     parts.push_back(parts_.values);
     std::vector<Group> groups(parts.size());
     if (sharing == 1) {
