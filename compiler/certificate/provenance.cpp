@@ -117,12 +117,13 @@ class Symbolic {
                               fmt::format(format, std::forward<Args>(args)...));
     return false;
   }
-  // Sums of a matmul operator are that operator's, whichever stage adds products; those of a stage that multiplies for
-  // another kind of operator are its own.
-  std::uint32_t products_of(const Net::Actor& a, const MatmulTiles& m) const {
+  // Sums of a matmul operator are that operator's, whichever stage adds products. For another kind of operator several
+  // products may be worked out: those by a transposed operand are of one number, the others of another.
+  std::uint32_t products_of(const Net::Actor& a, const MatmulTiles& m) {
     const bool matmul = !s_.p.operators || m.op.value >= s_.p.operators->operators.size() ||
                         s_.p.operators->operators[m.op.value].kind == OperatorKind::matmul;
-    return matmul ? m.op.value : operators_ + a.stage.value;
+    if (matmul) return m.op.value;
+    return others_.try_emplace({m.op.value, m.transposed}, operators_ + a.stage.value).first->second;
   }
   std::uint32_t number_of(Whole whole) {
     const auto [at, fresh] = whole_ids_.try_emplace(whole, static_cast<std::uint32_t>(wholes_.size()));
@@ -590,6 +591,7 @@ class Symbolic {
       case Page::Kind::value:
         if (page.set == 0 || page.of >= operators_) {
           if (const std::string wrong = not_due(page, stage, t); !wrong.empty()) return fault(a, f, "{}", wrong);
+          if (page.set != 0) parts = sets_.products(page.set);
           break;
         }
         [[fallthrough]];  // a sum to which something was done when it was complete
@@ -620,8 +622,9 @@ class Symbolic {
   Classes classes_;
   Contributions sets_;
   Terms terms_;
-  std::uint32_t operators_ = 0;  // operator numbers lie below
-  std::vector<Whole> wholes_;    // by number; 0: none
+  std::uint32_t operators_ = 0;                                     // operator numbers lie below
+  std::map<std::pair<std::uint32_t, bool>, std::uint32_t> others_;  // operator, transposed: number of its products
+  std::vector<Whole> wholes_;                                       // by number; 0: none
   std::map<Whole, std::uint32_t> whole_ids_;
   std::vector<TermId> joined_;       // by actor: what the pages of its row were, before they were joined
   std::vector<std::uint64_t> base_;  // of each queue's cells in pages_

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace rdusim {
 namespace {
@@ -526,6 +527,18 @@ class Printer {
     return lines.empty() ? "" : "work (m x n x k)\n" + fold(lines, chips());
   }
 
+  // Sites that work on an operator's work: of an attention, those of all its stages.
+  std::uint64_t sites_of(const Work& w) const {
+    const BlockPlan& plan = *w.plan;
+    if (!p_.operators || !p_.placement || p_.operators->operators[w.op.value].kind != OperatorKind::attention)
+      return plan.sites_m * plan.sites_n * plan.sites_k;
+    std::set<Site> sites;
+    for (const Stage& s : p_.stages)
+      if (s.origin == w.op && p_.chip_of(s) == w.chip)
+        sites.insert(p_.sites_of(s).sites.begin(), p_.sites_of(s).sites.end());
+    return sites.size();
+  }
+
   // [schedule.OP] as a workload file pins it: the plan of an operator's first chip, in force on all that plan alike.
   std::string schedule() const {
     std::string text;
@@ -535,7 +548,7 @@ class Printer {
     for (const auto& [op, w] : first) {
       const BlockPlan& plan = *w->plan;
       text += fmt::format("  [schedule.{}]\n", toml_key(op));
-      text += fmt::format("  sites = {}\n", plan.sites_m * plan.sites_n * plan.sites_k);
+      text += fmt::format("  sites = {}\n", sites_of(*w));
       text +=
           fmt::format("  unroll_m = {}\n  unroll_n = {}\n  unroll_k = {}\n", plan.sites_m, plan.sites_n, plan.sites_k);
       text += fmt::format("  block_m = {}\n  block_n = {}\n  page_k = {}\n", plan.block_m, plan.block_n, plan.page_k);

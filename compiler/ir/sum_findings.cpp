@@ -42,10 +42,25 @@ PageContent part_of(PageContent content, Chunk chunk) {
   return content;
 }
 
-SumFindings::SumFindings(const SpatialProgram& p, std::uint32_t native_tile) : p_(p), native_tile_(native_tile) {
+SumFindings::SumFindings(const SpatialProgram& p, std::uint32_t native_tile)
+    : p_(p), native_tile_(native_tile), products_(p.stages.size()) {
+  std::map<std::pair<std::uint32_t, bool>, OperatorId> others;  // of operators that are no matmuls, by transposed
+  for (const Stage& s : p.stages) {
+    const auto* matmul = std::get_if<MatmulTiles>(&s.kind);
+    if (matmul == nullptr) continue;
+    OperatorId& products = products_[s.id.value];
+    products = matmul->op;
+    if (!p.operators || products.value >= p.operators->operators.size() ||
+        p.operators->operators[products.value].kind == OperatorKind::matmul)
+      continue;
+    const OperatorId own(p.operators->operators.size() + s.id.value);
+    products = others.try_emplace({matmul->op.value, matmul->transposed}, own).first->second;
+  }
   for (const SummationTree& tree : p.trees) {
     Trees& trees = trees_[tree.op.value];
-    const SumId sum = sums.of_tree(tree);
+    SummationTree of_products = tree;
+    if (const auto own = others.find({tree.op.value, false}); own != others.end()) of_products.op = own->second;
+    const SumId sum = sums.of_tree(of_products);
     trees.by_sum.emplace(sum, trees.all.size());
     trees.all.push_back({sum, {tree.chunk, tree.chunks}, tree.id});
   }
@@ -78,14 +93,6 @@ std::uint32_t SumFindings::box_of(const Tensor& tensor, const TileBox& page, std
     box.insert(box.end() - 2, AxisRange{head, head + 1});
   }
   return box_id(box);
-}
-
-OperatorId SumFindings::products_of(const Stage& stage) const {
-  const OperatorId op = std::get<MatmulTiles>(stage.kind).op;
-  if (!p_.operators || op.value >= p_.operators->operators.size() ||
-      p_.operators->operators[op.value].kind == OperatorKind::matmul)
-    return op;
-  return OperatorId(p_.operators->operators.size() + stage.id.value);
 }
 
 OperatorId SumFindings::owner_of(OperatorId products) const {
@@ -166,7 +173,7 @@ void SumFindings::check_stored(const Stage& stage, const Tensor& tensor, std::ui
           fmt::format("'{}' stores into '{}' the sum of another operator than '{}'", stage.name, tensor.name,
                       p_.operators->operators[writer->value].name));
   else
-    check_order(stage, content, *f.op);
+    check_order(stage, content, owner_of(*f.op));
 }
 
 // A value lies where the store puts it, and its stage computes the operator whose output is stored. That it is the

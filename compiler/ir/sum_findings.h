@@ -53,9 +53,9 @@ class SumFindings {
   // The place on chip of a movable page of `tensor`.
   std::uint32_t box_of(const Tensor& tensor, const TileBox& page, std::uint64_t heads);
 
-  // Whose products a matmul stage adds: its operator's; where that is no matmul, and several stages multiply for it,
-  // its own, which have a number of their own.
-  OperatorId products_of(const Stage& stage) const;
+  // Whose products a matmul stage adds: its operator's; where that is no matmul, and several stages multiply for it, a
+  // number for those that multiply by a transposed operand, and one for the others.
+  OperatorId products_of(const Stage& stage) const { return products_[stage.id.value]; }
 
   // The contraction of `op` has `k` elements: first come, first kept; an operator graph comes before all.
   void contraction(OperatorId op, std::int64_t k) { contraction_.try_emplace(op.value, k); }
@@ -109,6 +109,7 @@ class SumFindings {
   std::map<ElementBox, std::uint32_t> box_ids_;
   std::vector<ElementBox> boxes_;
   std::vector<std::uint64_t> sizes_;
+  std::vector<OperatorId> products_;                   // by stage
   std::map<std::uint32_t, std::int64_t> contraction_;  // by operator
   std::map<std::uint32_t, OperatorId> writer_of_operand_;
   std::map<std::uint32_t, std::map<std::tuple<std::int64_t, std::int64_t, std::uint32_t>, StageId>> computed_by_;

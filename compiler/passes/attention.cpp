@@ -22,6 +22,13 @@ std::uint64_t product_of(const std::vector<std::uint64_t>& extents) {
   return n;
 }
 
+// Slices of the pages of keys, where scores have `scores` sites: a fold of four takes few buffers and ports.
+std::uint64_t value_slices(std::uint64_t scores, std::uint64_t pages) {
+  std::uint64_t slices = 1;
+  while (slices < 4 && 2 * slices <= scores && pages % (2 * slices) == 0) slices *= 2;
+  return slices;
+}
+
 // The most sites, of `most`, over which the blocks can be dealt; as pinned.
 std::optional<std::uint64_t> sites_over(const std::vector<std::uint64_t>& axes, std::uint64_t most,
                                         std::optional<std::uint32_t> pinned) {
@@ -72,9 +79,9 @@ std::uint64_t score_passes(const OperatorGraph& graph, const Work& w, const Bloc
   return score_blocks(graph, w, plan, t) > 0 ? 1 : 3;
 }
 
-AttentionSites attention_sites(const AttentionExtents& e, const BlockPlan& plan, std::uint32_t tile) {
-  const std::uint64_t values = tiles_of(e.width, tile) / plan.block_n;
-  return {plan.sites_n / values, plan.sites_k, values};
+AttentionSites attention_sites(const AttentionExtents& e, const BlockPlan& plan, const Target& t) {
+  const std::uint64_t values = tiles_of(e.width, t.native_tile) / plan.block_n;
+  return {plan.sites_n / values, plan.sites_k, values, value_slices(plan.sites_k, plan.sites_k * plan.k_pages)};
 }
 
 std::optional<BlockPlan> attention_plan(const OperatorGraph& graph, const Work& w, const SchedulePin& pin,
@@ -96,7 +103,8 @@ std::optional<BlockPlan> attention_plan(const OperatorGraph& graph, const Work& 
   const std::vector<std::uint64_t> rows = row_axes(e, tile);
   const std::uint64_t passes = score_passes(graph, w, BlockPlan{1, width, page, 1, 1, 1, 1, 1, pages}, t);
   const std::uint64_t pinned_values = pin.block_n ? width / *pin.block_n : 1,
-                      least = passes * (1 + pin.unroll_k.value_or(1)) + pinned_values;
+                      pinned_slices = value_slices(pin.unroll_k.value_or(1), pages),
+                      least = passes * (1 + pin.unroll_k.value_or(1)) + pinned_values * pinned_slices;
   std::optional<std::uint32_t> pinned_heads;
   if (pin.unroll_n) {
     if (*pin.unroll_n % pinned_values != 0) return std::nullopt;
@@ -129,9 +137,13 @@ std::optional<BlockPlan> attention_plan(const OperatorGraph& graph, const Work& 
     return best;
   };
   const std::uint64_t room = most / (*blocks * *heads);
-  const std::uint64_t values = shares(width, room - passes * (1 + pin.unroll_k.value_or(1)),
+  const std::uint64_t values = shares(width, (room - passes * (1 + pin.unroll_k.value_or(1))) / pinned_slices,
                                       pin.block_n ? std::optional(pinned_values) : std::nullopt);
-  const std::uint64_t scores = shares(pages, (room - values) / passes - 1, pin.unroll_k);
+  std::uint64_t scores = 1;
+  for (std::uint64_t n = 1; n <= pages; ++n) {
+    if (pages % n != 0 || passes * (n + 1) + values * value_slices(n, pages) > room) continue;
+    if (pin.unroll_k ? n == *pin.unroll_k : multiply / double(scores) > enough) scores = n;
+  }
   if ((pin.unroll_k && *pin.unroll_k != scores) || (pin.block_n && values != pinned_values)) return std::nullopt;
   return BlockPlan{1,
                    width / values,

@@ -5,12 +5,14 @@
 //
 //   scores   q k^T; several sites, each with pages of keys of its own, in turn
 //   weights  one site, which keeps the scores of the block until its rows' maxima and sums are known (scaled, max, sum, weights)
-//   values   weights times v; several sites, each with columns of its own, to which every page of weights goes
+//   values   weights times v; several sites, each with columns of its own, to which every page of weights goes; where
+//            scores have several sites, four times as many, each of a slice of the keys, whose sums are folded
 //
 // Where the scores of a block do not fit a site, they are worked out three times, by three such sites with sites of
 // scores of their own: for the maxima, for the sums, and for the weights; columns cross from the first to the others.
 //
-// Rows are summed in rising key wherever their scores come from, so that how an attention is cut changes no bit of it.
+// Rows are summed in rising key wherever their scores come from. Products with values are added in rising key, slice by
+// slice where there are slices: the program's summation tree says so.
 // Nothing is stored but the result.
 //
 // A key that a query does not look at has the score minus infinity, and so the weight zero: its value is multiplied all
@@ -52,8 +54,9 @@ std::uint64_t score_passes(const OperatorGraph& graph, const Work& work, const B
 struct AttentionSites {
   std::uint64_t heads = 1;  // that are worked on at once
   std::uint64_t scores = 1, values = 1;
+  std::uint64_t slices = 1;  // of keys, over whose values sums are split; `values` sites each
 };
-AttentionSites attention_sites(const AttentionExtents& extents, const BlockPlan& plan, std::uint32_t tile);
+AttentionSites attention_sites(const AttentionExtents& extents, const BlockPlan& plan, const Target& target);
 
 // A plan: block_m is a tile of queries, block_n columns of a head, page_k a page of keys; sites_m deals the stack and its
 // row blocks, sites_n the heads and the columns of each, sites_k pages of keys. Nothing where a pin asks for what cannot

@@ -13,9 +13,9 @@
 
 #include "compiler/ir/print.h"
 #include "compiler/passes/attention.h"
-#include "compiler/passes/crossing.h"
 #include "compiler/passes/deal.h"
 #include "compiler/passes/extents.h"
+#include "compiler/passes/fold.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/place_attention.h"
@@ -56,7 +56,10 @@ class MatmulPlacer {
       partials.push_back(out);
     }
     const GroupId home = p_.stage(matmuls[0]).group;
-    const auto [last, result] = plan_.sites_k == 1 ? std::pair(matmuls[0], partials[0]) : place_fold(matmuls, partials);
+    const auto [last, result] = plan_.sites_k == 1
+                                    ? std::pair(matmuls[0], partials[0])
+                                    : place_fold(p_, t_, build_, matmuls, partials, c_.dtype,
+                                                 plan_.rounds_m * plan_.rounds_n, MovementOrder::first_recv);
     const StageId store =
         build_.add_stage("store", Store{c_.id, store_pattern(), {}}, home, movement_engine(t_, MovementOrder::store),
                          plan_.rounds_m * plan_.rounds_n, {input_port(result)});
@@ -165,50 +168,6 @@ class MatmulPlacer {
     return {matmul, out};
   }
 
-  // The contraction's slices meet on slice 0's sites.
-  std::pair<StageId, BufferId> place_fold(const std::vector<StageId>& matmuls, const std::vector<BufferId>& partials) {
-    const GroupId home = p_.stage(matmuls[0]).group;
-    const std::uint64_t rounds = plan_.rounds_m * plan_.rounds_n;
-    const std::uint64_t slices = matmuls.size();
-    std::vector<BufferId> operands = {partials[0]};
-    std::vector<StageId> sources = {matmuls[0]};
-    for (std::uint64_t l = 1; l < slices; ++l) {
-      const BufferId landing =
-          add_output_buffer("landing_k" + std::to_string(l), BufferKind::interm, home, accumulator());
-      const StageId recv =
-          build_.add_stage("recv_k" + std::to_string(l), Recv{}, home,
-                           movement_engine(t_, MovementOrder::first_recv + static_cast<std::uint32_t>(l) - 1),
-                           mutated("place.receive_too_many", rounds, 2 * rounds), {output_port(landing)});
-      const std::uint64_t sender = mutated("place.receive_of_another_slice", l, 0);
-      const EdgeId crossing = build_.add_edge(matmuls[sender], partials[sender], {recv}, crossing_of(t_));
-      std::get<Recv>(p_.stages[recv.value].kind).edge = crossing;
-      operands.push_back(landing);
-      sources.push_back(recv);
-    }
-
-    Generic fold;
-    fold.iterators = {IteratorKind::parallel};
-    fold.maps.assign(slices + 1, {{1, 0}});
-    fold.accumulator = accumulator();
-    fold.result = c_.dtype;
-    fold.bodies.push_back({1, {{ExprOp::operand, 0, 0}}});
-    for (std::uint32_t l = 1; l < slices; ++l)
-      fold.bodies.push_back({1,
-                             {{ExprOp::accumulator, 0, 0},
-                              {mutated("place.fold_skips_an_operand", ExprOp::operand, ExprOp::constant), l, 0},
-                              {ExprOp::add, 0, 0}}});
-    const auto phases = static_cast<std::uint32_t>(slices);
-    std::vector<Port> ports;
-    for (std::uint32_t l = 0; l < phases; ++l) ports.push_back(input_port(operands[l], l, l + 1, phases));
-    const BufferId out = add_output_buffer("c", BufferKind::fifo, home, c_.dtype);
-    const std::uint32_t done = mutated("place.fold_ends_early", phases - 1, phases - 2);
-    ports.push_back(output_port(out, done, done + 1, phases));
-    const StageId stage =
-        build_.add_stage("fold", std::move(fold), home, {StageRole::compute, 1}, rounds * slices, std::move(ports));
-    for (std::uint64_t l = 0; l < slices; ++l) build_.add_edge(sources[l], operands[l], {stage});
-    return {stage, out};
-  }
-
   AccessPattern store_pattern() const {
     const std::size_t row_axis = c_.shape.size() - 2;
     const std::uint64_t row = base(w_.offset_m, c_.offset[row_axis]), col = base(w_.offset_n, c_.offset[row_axis + 1]);
@@ -274,24 +233,13 @@ class MatmulPlacer {
   }
 
   void add_tree() {
-    SummationTree tree;
-    tree.id = SummationTreeId(p_.trees.size());
-    tree.op = op_.id;
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
     const std::int64_t slice = static_cast<std::int64_t>(plan_.k_pages * plan_.page_k) * t_.native_tile;
-    for (std::uint64_t l = 0; l < plan_.sites_k; ++l) {
-      SummationNode leaf;
-      leaf.chip = w_.chip;
-      leaf.k_begin = w_.offset_k + static_cast<std::int64_t>(mutated("place.tree_counts_a_slice_twice", l, 0)) * slice;
-      leaf.k_end = w_.offset_k + std::min(w_.k, static_cast<std::int64_t>(l + 1) * slice);
-      tree.nodes.push_back(leaf);
-      if (l == 0) continue;
-      SummationNode sum;
-      sum.leaf = false;
-      sum.left = static_cast<std::uint32_t>(tree.nodes.size() - 2);  // the sum so far, or leaf 0
-      sum.right = static_cast<std::uint32_t>(tree.nodes.size() - 1);
-      tree.nodes.push_back(sum);
-    }
-    p_.trees.push_back(std::move(tree));
+    for (std::uint64_t l = 0; l < plan_.sites_k; ++l)
+      ranges.emplace_back(
+          w_.offset_k + static_cast<std::int64_t>(mutated("place.tree_counts_a_slice_twice", l, 0)) * slice,
+          w_.offset_k + std::min(w_.k, static_cast<std::int64_t>(l + 1) * slice));
+    add_left_deep_tree(p_, op_.id, w_.chip, ranges);
   }
 
   SpatialProgram& p_;
@@ -311,9 +259,9 @@ std::uint64_t sites_wanted(const SpatialProgram& p, const Work& w, const Target&
   const BlockPlan& plan = *w.plan;
   if (p.operators->operators[w.op.value].kind != OperatorKind::attention)
     return plan.sites_m * plan.sites_n * plan.sites_k;
-  const AttentionSites parts = attention_sites(attention_extents(*p.operators, w), plan, t.native_tile);
+  const AttentionSites parts = attention_sites(attention_extents(*p.operators, w), plan, t);
   const std::uint64_t passes = score_passes(*p.operators, w, plan, t);
-  return plan.sites_m * parts.heads * (passes * (parts.scores + 1) + parts.values);
+  return plan.sites_m * parts.heads * (passes * (parts.scores + 1) + parts.values * parts.slices);
 }
 
 }  // namespace

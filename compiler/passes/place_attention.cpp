@@ -1,5 +1,6 @@
 #include "compiler/passes/place_attention.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <string>
@@ -10,6 +11,7 @@
 #include "compiler/passes/attention.h"
 #include "compiler/passes/crossing.h"
 #include "compiler/passes/deal.h"
+#include "compiler/passes/fold.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/ports.h"
 #include "compiler/passes/section_builder.h"
@@ -19,7 +21,7 @@ namespace {
 
 // Movement stages of the sites of a group.
 enum ScoreMovement : std::uint32_t { queries = 0, keys = 1 };
-enum ValueMovement : std::uint32_t { weights = 0, values = 1, result = 2 };
+enum ValueMovement : std::uint32_t { weights = 0, values = 1, result = 2, first_partial = 3 };
 
 class AttentionPlacer {
  public:
@@ -35,7 +37,7 @@ class AttentionPlacer {
         k_(build_.tensor_of(op_.in[1])),
         v_(build_.tensor_of(op_.in[2])),
         out_(build_.tensor_of(op_.out)),
-        parts_(attention_sites(e_, plan_, t.native_tile)),
+        parts_(attention_sites(e_, plan_, t)),
         heads_(*deal({e_.kv_heads, e_.group()}, parts_.heads)),
         rows_(*deal(row_axes(), plan_.sites_m)),
         rounds_(plan_.rounds_m * plan_.rounds_n),
@@ -47,7 +49,7 @@ class AttentionPlacer {
     for (Group& g : sites_of_groups(sites, passes)) groups.push_back(build_.add_group(std::move(g)));
     const Made weights = passes == 1 ? place_weights("", groups[1], place_scores("", groups[0]), {0, 1, 2, 3}, {})
                                      : place_in_three_passes(groups);
-    place_values(groups.back(), weights);
+    place_values({groups.end() - static_cast<std::ptrdiff_t>(parts_.slices), groups.end()}, weights.stage);
   }
 
  private:
@@ -64,16 +66,16 @@ class AttentionPlacer {
     const std::uint64_t sharing = rows_.back().sites * heads_[1].sites, sets = blocks / sharing;
     std::vector<std::uint64_t> parts;
     for (std::uint64_t pass = 0; pass < passes; ++pass) parts.insert(parts.end(), {parts_.scores, 1});
-    parts.push_back(parts_.values);
+    parts.insert(parts.end(), parts_.slices, parts_.values);
     std::vector<Group> groups(parts.size());
     if (sharing == 1) {
       for (std::size_t g = 0; g < groups.size(); ++g) groups[g] = sites.near_agcus(blocks * parts[g]);
       return groups;
     }
     const std::uint64_t together = std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
-    const Group all = sites.block(sets, sharing * together);
-    // Where a block has few sites they are neighbours; else those are which read the same.
+    // Where a block has few sites they are neighbours; else those are which read the same, and the first of them reads.
     const bool by_block = together == parts.size();
+    const Group all = by_block ? sites.block(sets, sharing * together) : sites.block(sets * together, sharing);
     std::uint64_t first = 0;  // of a block's sites, those of the group
     for (std::size_t g = 0; g < groups.size(); first += parts[g++])
       for (std::uint64_t set = 0; set < sets; ++set)
@@ -99,6 +101,8 @@ class AttentionPlacer {
   struct Parts {
     std::uint64_t sites = 1;
     bool of_keys = false, of_columns = false;
+    std::uint64_t first_page = 0;  // of keys
+    std::uint64_t pages = 0;       // of keys, of all of these sites
   };
 
   AccessPattern pattern(const Tensor& t, Follows follows, Parts parts) const {
@@ -126,7 +130,7 @@ class AttentionPlacer {
     }
     const std::uint64_t takers = parts.of_keys ? parts.sites : 1;
     if (by_key || a.loops.empty()) {
-      a.loops.push_back(by_key ? pages_ / takers : 1);
+      a.loops.push_back(by_key ? parts.pages / takers : 1);
       a.stride.emplace_back(axes, 0);
       if (by_key) a.stride.back()[row] = mutated("attention.one_page_of_keys", takers * plan_.page_k, 0);
     }
@@ -138,6 +142,7 @@ class AttentionPlacer {
       for (std::size_t d = 0; d < at.size(); ++d)
         for (std::size_t x = 0; x < axes; ++x) first[x] += at[d] * step[d][x];
       first[column] += build_.tiles(first_column) + (parts.of_columns ? part * columns : 0);
+      if (by_key) first[row] += parts.first_page * plan_.page_k;
       if (by_key && parts.of_keys) first[row] += mutated("attention.scores_of_the_first_keys", part, 0) * plan_.page_k;
       a.first.push_back(std::move(first));
     });
@@ -187,7 +192,7 @@ class AttentionPlacer {
     const std::uint64_t rows = by_key ? plan_.page_k : plan_.block_m;
     const BufferId buffer = build_.add_buffer(what, BufferKind::fifo, group, t.dtype, rows, l.pattern.page_tiles.back(),
                                               by_key ? e_.keys : e_.queries, e_.width);
-    const std::uint64_t firings = rounds_ * (by_key ? pages_ / (parts.of_keys ? parts.sites : 1) : 1);
+    const std::uint64_t firings = rounds_ * (by_key ? parts.pages / (parts.of_keys ? parts.sites : 1) : 1);
     const StageId stage = build_.add_stage("load_" + what, std::move(l), group, engine, firings, {output_port(buffer)});
     return {stage, buffer};
   }
@@ -197,7 +202,7 @@ class AttentionPlacer {
   }
 
   Made place_scores(const std::string& pass, GroupId group) {
-    const Parts parts{parts_.scores, true, false};
+    const Parts parts{parts_.scores, true, false, 0, pages_};
     const Made q = load("q" + pass, q_, Follows::queries, parts, group, movement_engine(t_, ScoreMovement::queries));
     const Made k = load("k" + pass, k_, Follows::keys, parts, group, movement_engine(t_, ScoreMovement::keys));
     const DType accumulator = accumulator_of(q_.dtype);
@@ -277,10 +282,22 @@ class AttentionPlacer {
         g.maps.push_back({{1, 0, 0}, {0, column ? 0 : 1, 0}});
       }
       g.maps.push_back({{1, 0, 0}, {0, step.join ? 0 : 1, 0}});
-      const BufferId out =
-          step.join ? build_.add_buffer(step.name, BufferKind::fifo, group, g.result, plan_.block_m, 1, e_.queries, 1)
-                    : add_scores(step.name + pass, group, g.result);
-      ports.push_back(step.join ? output_port(out, pages_ - 1, pages_, pages_) : output_port(out));
+      BufferId out;
+      if (s + 1 == steps.size()) {
+        // Each slice of keys has a buffer of its own.
+        const std::uint32_t slice = pages_ / static_cast<std::uint32_t>(parts_.slices);
+        for (std::uint32_t l = 0; l < parts_.slices; ++l) {
+          weights_.push_back(add_scores("p" + suffix(l), group, g.result));
+          ports.push_back(output_port(weights_[l], l * slice, (l + 1) * slice, pages_));
+        }
+        out = weights_.front();
+      } else if (step.join) {
+        out = build_.add_buffer(step.name, BufferKind::fifo, group, g.result, plan_.block_m, 1, e_.queries, 1);
+        ports.push_back(output_port(out, pages_ - 1, pages_, pages_));
+      } else {
+        out = add_scores(step.name + pass, group, g.result);
+        ports.push_back(output_port(out));
+      }
       const StageId stage = build_.add_stage(step.name + (step.join ? "" : pass), std::move(g), group,
                                              {StageRole::compute, context}, rounds_ * pages_, std::move(ports));
       for (const Step::Source source : step.in)
@@ -295,7 +312,43 @@ class AttentionPlacer {
     return made.at(which.back());
   }
 
-  void place_values(GroupId group, const Made& weights) {
+  static std::string suffix(std::uint64_t slice) { return slice == 0 ? "" : "_k" + std::to_string(slice); }
+
+  void place_values(const std::vector<GroupId>& groups, StageId weights) {
+    std::vector<StageId> stages;
+    std::vector<BufferId> results;
+    for (std::uint64_t l = 0; l < groups.size(); ++l) {
+      const Made made = place_slice(l, groups[l], {weights, weights_[l]});
+      stages.push_back(made.stage);
+      results.push_back(made.buffer);
+    }
+    const auto [last, result] = groups.size() == 1 ? std::pair(stages[0], results[0])
+                                                   : place_fold(p_, t_, build_, stages, results, out_.dtype, rounds_,
+                                                                ValueMovement::first_partial);
+    const Parts parts{parts_.values, false, true, 0, pages_};
+    const StageId store =
+        build_.add_stage("store", Store{out_.id, pattern(out_, Follows::queries, parts), {}}, groups[0],
+                         movement_engine(t_, ValueMovement::result), rounds_, {input_port(result)});
+    build_.add_edge(last, result, {store});
+    if (groups.size() == 1) return;
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+    const std::int64_t slice = static_cast<std::int64_t>(pages_ / groups.size() * plan_.page_k) * t_.native_tile;
+    for (std::size_t l = 0; l < groups.size(); ++l)
+      ranges.emplace_back(static_cast<std::int64_t>(l) * slice,
+                          std::min(e_.keys, static_cast<std::int64_t>(l + 1) * slice));
+    add_left_deep_tree(p_, op_.id, w_.chip, ranges);
+  }
+
+  // Room for `pages` pages, or for as many as take an eighth of the site's.
+  void keep(BufferId buffer, std::uint64_t pages) {
+    Buffer& b = p_.buffers[buffer.value];
+    b.depth_pages =
+        std::clamp<std::uint64_t>(t_.pmu.capacity_bytes / 8 / b.page_bytes, 2, std::max<std::uint64_t>(pages, 2));
+  }
+
+  // Weights of slice l of the keys times their values.
+  Made place_slice(std::uint64_t l, GroupId group, const Made& weights) {
+    const auto pages = static_cast<std::uint32_t>(pages_ / parts_.slices);
     PageMap to_all;
     if (parts_.values > 1) {
       to_all.kind = PageMapKind::multicast;
@@ -304,30 +357,39 @@ class AttentionPlacer {
       for_each_site(parts_.values,
                     [&](const auto&, std::uint64_t, std::uint64_t block) { to_all.targets[block].push_back(site++); });
     }
-    const Made p = cross(weights, std::move(to_all), "recv_weights", rounds_ * pages_,
-                         add_scores("landing", group, v_.dtype), group, movement_engine(t_, ValueMovement::weights));
-    const Parts parts{parts_.values, false, true};
-    const Made v = load("v", v_, Follows::keys, parts, group, movement_engine(t_, ValueMovement::values));
+    const Made p = cross(weights, std::move(to_all), "recv_weights" + suffix(l), rounds_ * pages,
+                         add_scores("landing_weights" + suffix(l), group, v_.dtype), group,
+                         movement_engine(t_, ValueMovement::weights));
+    const std::uint64_t first_page = mutated("attention.values_of_the_first_slice", l, 0) * pages;
+    const Parts parts{parts_.values, false, true, first_page, pages};
+    const Made v = load("v" + suffix(l), v_, Follows::keys, parts, group, movement_engine(t_, ValueMovement::values));
+    if (parts_.slices > 1) {
+      // Slices work side by side: weights of one do not wait until values of another have been multiplied.
+      keep(p.buffer, pages);
+      keep(v.buffer, pages);
+    }
+    const bool whole = parts_.slices == 1;
+    const DType accumulator = accumulator_of(v_.dtype), result = whole ? out_.dtype : accumulator;
     const BufferId out =
-        build_.add_buffer("c", BufferKind::fifo, group, out_.dtype, plan_.block_m, plan_.block_n, e_.queries, e_.width);
+        build_.add_buffer(whole ? "c" : "partial_k" + std::to_string(l), whole ? BufferKind::fifo : BufferKind::interm,
+                          group, result, plan_.block_m, plan_.block_n, e_.queries, e_.width);
+    const std::uint64_t first = l * pages * plan_.page_k;
     const MatmulTiles body{op_.id,
                            plan_.block_m,
                            plan_.block_n,
                            plan_.page_k,
-                           build_.tiles(e_.keys),
-                           mutated<std::uint64_t>("attention.values_of_one_page", pages_, 1),
+                           std::min(build_.tiles(e_.keys), first + pages * plan_.page_k) - first,
+                           mutated<std::uint64_t>("attention.values_of_one_page", pages, 1),
                            v_.dtype,
-                           accumulator_of(v_.dtype),
-                           out_.dtype,
+                           accumulator,
+                           result,
                            false};
     const StageId stage =
-        build_.add_stage("values", body, group, {StageRole::compute, 0}, rounds_ * pages_,
-                         {input_port(p.buffer), input_port(v.buffer), output_port(out, pages_ - 1, pages_, pages_)});
-    const StageId store = build_.add_stage("store", Store{out_.id, pattern(out_, Follows::queries, parts), {}}, group,
-                                           movement_engine(t_, ValueMovement::result), rounds_, {input_port(out)});
+        build_.add_stage("values" + suffix(l), body, group, {StageRole::compute, 0}, rounds_ * pages,
+                         {input_port(p.buffer), input_port(v.buffer), output_port(out, pages - 1, pages, pages)});
     build_.add_edge(p.stage, p.buffer, {stage});
     build_.add_edge(v.stage, v.buffer, {stage});
-    build_.add_edge(stage, out, {store});
+    return {stage, out};
   }
 
   SpatialProgram& p_;
@@ -346,6 +408,7 @@ class AttentionPlacer {
   const std::vector<AxisDeal> rows_;   // the stack and its row blocks
   const std::uint64_t rounds_;         // blocks that a site works on
   const std::uint32_t pages_;          // of keys
+  std::vector<BufferId> weights_;      // by slice of the keys
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 //   NAME.load_q -> NAME.q -+
 //                          +-> NAME.scores -> NAME.score
 //   NAME.load_k -> NAME.k -+                    ~~~> NAME.recv_scores -> NAME.row -> max, sum, weights -> NAME.p
-//                                                      ~~~> NAME.recv_weights -> NAME.landing -+
+//                                                      ~~~> NAME.recv_weights -> NAME.landing_weights -+
 //                                                                                              +-> NAME.values -> NAME.c
 //                                                                    NAME.load_v -> NAME.v ----+            -> NAME.store
 #pragma once

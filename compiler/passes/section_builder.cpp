@@ -50,6 +50,19 @@ BufferId SectionBuilder::add_buffer(const std::string& what, BufferKind kind, Gr
   return p_.buffers.back().id;
 }
 
+BufferId SectionBuilder::add_buffer_like(const std::string& what, BufferKind kind, GroupId group, BufferId like,
+                                         DType type) {
+  Buffer b = p_.buffer(like);
+  b.id = BufferId(p_.buffers.size());
+  b.name = op_.name + "." + what;
+  b.kind = kind;
+  b.page_bytes = b.page_bytes / bytes_of(b.dtype) * bytes_of(type);
+  b.dtype = type;
+  b.group = group;
+  p_.buffers.push_back(std::move(b));
+  return p_.buffers.back().id;
+}
+
 EdgeId SectionBuilder::add_edge(StageId from, BufferId buffer, std::vector<StageId> to, Handshake handshake) {
   Edge e;
   e.id = EdgeId(p_.edges.size());

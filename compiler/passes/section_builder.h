@@ -32,6 +32,8 @@ class SectionBuilder {
   // For pages of at most rows x cols tiles of a tensor of m x n elements.
   BufferId add_buffer(const std::string& what, BufferKind kind, GroupId group, DType type, std::uint64_t rows,
                       std::uint64_t cols, std::int64_t m, std::int64_t n);
+  // For pages of as many tiles as those of `like`.
+  BufferId add_buffer_like(const std::string& what, BufferKind kind, GroupId group, BufferId like, DType type);
   EdgeId add_edge(StageId from, BufferId buffer, std::vector<StageId> to, Handshake handshake = Handshake::fifo);
   // Gives each instance of `stage` its output blocks, as BlockPlan deals them out, over contraction slice `slice`.
   void assign_work(StageId stage, std::uint64_t slice = 0);

@@ -153,11 +153,38 @@ WideMatrix rotary_wide(const Problem& p) {
   return wide;
 }
 
-std::vector<std::byte> attention(const Problem& p) {
+namespace {
+
+// The row that the weights of the keys that take part make of their values, added in the order of the tree.
+void mix(const SummationTree* tree, const Span& seen, const Sizes& s, const std::vector<float>& weights,
+         const std::vector<float>& values, std::vector<std::vector<float>>& nodes, std::vector<float>& out) {
+  const auto add_range = [&](std::size_t begin, std::size_t end, std::vector<float>& sum) {
+    sum.assign(s.width, 0.0f);
+    for (std::size_t j = std::max(begin, seen.begin); j < std::min(end, seen.end); ++j)
+      add_scaled(sum.data(), &values[j * s.width], weights[j], static_cast<std::int64_t>(s.width));
+  };
+  if (tree == nullptr) return add_range(0, s.keys, out);
+  nodes.resize(tree->nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const SummationNode& node = tree->nodes[i];
+    if (node.leaf) {
+      add_range(static_cast<std::size_t>(node.k_begin), static_cast<std::size_t>(node.k_end), nodes[i]);
+      continue;
+    }
+    nodes[i] = nodes[node.left];
+    for (std::size_t d = 0; d < s.width; ++d) nodes[i][d] += nodes[node.right][d];
+  }
+  out = nodes.back();
+}
+
+}  // namespace
+
+std::vector<std::byte> attention(const Problem& p, const SummationTree* tree) {
   const Sizes s = sizes_of(p);
   const auto scale = constant<float>(p.op.attributes.scale);
   std::vector<std::byte> out(p.elements() * bytes_of(p.out().dtype));
   std::vector<float> q, keys, values, t(s.keys), row(s.width);
+  std::vector<std::vector<float>> nodes;
   for_each_head(
       s,
       [&](std::size_t stack, std::size_t g) {
@@ -175,10 +202,8 @@ std::vector<std::byte> attention(const Problem& p) {
                        static_cast<std::int64_t>(n));
           for (std::size_t j = seen.begin; j < seen.end; ++j) t[j] *= scale;
           softmax_of(std::span(t).subspan(seen.begin, n));
-          std::fill(row.begin(), row.end(), 0.0f);
-          for (std::size_t j = seen.begin; j < seen.end; ++j)
-            add_scaled(row.data(), &values[j * s.width], rounded(p.in(2).dtype, t[j]),
-                       static_cast<std::int64_t>(s.width));
+          for (std::size_t j = seen.begin; j < seen.end; ++j) t[j] = rounded(p.in(2).dtype, t[j]);
+          mix(tree, seen, s, t, values, nodes, row);
           const std::size_t first = (stack * s.queries + i) * s.heads * s.width + h * s.width;
           for (std::size_t d = 0; d < s.width; ++d) put_rounded(p.out().dtype, out, first + d, row[d], p.saturate);
         }

@@ -7,9 +7,58 @@
 #include "compiler/support/units.h"
 #include "sim/reference/bounded.h"
 #include "sim/reference/elements.h"
+#include "sim/reference/operators.h"
 #include "sim/reference/reference.h"
 
 namespace rdusim {
+
+void reference::check_trees(std::int64_t k, const std::vector<SummationTree>& trees, Diagnostics& out) {
+  std::vector<bool> chunks(trees.size(), false);
+  for (const SummationTree& tree : trees) {
+    if (tree.chunks != trees.size() || tree.chunk >= trees.size() || chunks[tree.chunk]) {
+      out.error(Code::RDU3032, "reference", "tree for chunk {} of {} among {} trees", tree.chunk, tree.chunks,
+                trees.size());
+      return;
+    }
+    chunks[tree.chunk] = true;
+    std::vector<std::pair<std::int64_t, std::int64_t>> leaves;
+    std::vector<std::uint32_t> used(tree.nodes.size(), 0);
+    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+      const SummationNode& node = tree.nodes[i];
+      if (node.leaf) {
+        leaves.emplace_back(node.k_begin, node.k_end);
+      } else if (node.left >= i || node.right >= i) {
+        out.error(Code::RDU3032, "reference", "node {} of the tree for chunk {} has a child that is not below it", i,
+                  tree.chunk);
+        return;
+      } else {
+        ++used[node.left];
+        ++used[node.right];
+      }
+    }
+    for (std::size_t i = 0; i < used.size(); ++i)
+      if (used[i] != (i + 1 == used.size() ? 0u : 1u)) {
+        out.error(Code::RDU3032, "reference", "node {} of the tree for chunk {} is added {} times", i, tree.chunk,
+                  used[i]);
+        return;
+      }
+    std::sort(leaves.begin(), leaves.end());
+    std::int64_t at = 0;
+    for (const auto& [begin, end] : leaves) {
+      if (begin != at || end <= begin) {
+        out.error(Code::RDU3032, "reference",
+                  "the leaves of the tree for chunk {} do not tile [0, {}): [{}, {}) after {}", tree.chunk, k, begin,
+                  end, at);
+        return;
+      }
+      at = end;
+    }
+    if (at != k)
+      out.error(Code::RDU3032, "reference", "the leaves of the tree for chunk {} end at {}, not at {}", tree.chunk, at,
+                k);
+  }
+}
+
 namespace {
 
 using namespace reference;
@@ -118,53 +167,6 @@ void check_pages(const MatmulProblem& p, const std::vector<OutputPage>& pages, D
     out.error(Code::RDU3003, "reference", "pages hold {} of {} elements", covered, p.m * p.n);
 }
 
-void check_trees(std::int64_t k, const std::vector<SummationTree>& trees, Diagnostics& out) {
-  std::vector<bool> chunks(trees.size(), false);
-  for (const SummationTree& tree : trees) {
-    if (tree.chunks != trees.size() || tree.chunk >= trees.size() || chunks[tree.chunk]) {
-      out.error(Code::RDU3032, "reference", "tree for chunk {} of {} among {} trees", tree.chunk, tree.chunks,
-                trees.size());
-      return;
-    }
-    chunks[tree.chunk] = true;
-    std::vector<std::pair<std::int64_t, std::int64_t>> leaves;
-    std::vector<std::uint32_t> used(tree.nodes.size(), 0);
-    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
-      const SummationNode& node = tree.nodes[i];
-      if (node.leaf) {
-        leaves.emplace_back(node.k_begin, node.k_end);
-      } else if (node.left >= i || node.right >= i) {
-        out.error(Code::RDU3032, "reference", "node {} of the tree for chunk {} has a child that is not below it", i,
-                  tree.chunk);
-        return;
-      } else {
-        ++used[node.left];
-        ++used[node.right];
-      }
-    }
-    for (std::size_t i = 0; i < used.size(); ++i)
-      if (used[i] != (i + 1 == used.size() ? 0u : 1u)) {
-        out.error(Code::RDU3032, "reference", "node {} of the tree for chunk {} is added {} times", i, tree.chunk,
-                  used[i]);
-        return;
-      }
-    std::sort(leaves.begin(), leaves.end());
-    std::int64_t at = 0;
-    for (const auto& [begin, end] : leaves) {
-      if (begin != at || end <= begin) {
-        out.error(Code::RDU3032, "reference",
-                  "the leaves of the tree for chunk {} do not tile [0, {}): [{}, {}) after {}", tree.chunk, k, begin,
-                  end, at);
-        return;
-      }
-      at = end;
-    }
-    if (at != k)
-      out.error(Code::RDU3032, "reference", "the leaves of the tree for chunk {} end at {}, not at {}", tree.chunk, at,
-                k);
-  }
-}
-
 template <class Acc>
 std::vector<std::byte> sum_by_trees(const MatmulProblem& p, const std::vector<SummationTree>& trees,
                                     const std::vector<OutputPage>& pages) {
@@ -216,7 +218,7 @@ Result<std::vector<std::byte>> evaluate_matmul(const MatmulProblem& problem, con
   if (pages.empty())
     pages.push_back({0, 0, static_cast<std::uint64_t>(problem.m), static_cast<std::uint64_t>(problem.n)});
   check_pages(problem, pages, out);
-  check_trees(problem.k, trees, out);
+  reference::check_trees(problem.k, trees, out);
   if (out.has_errors()) return out;
   switch (accumulator_of(problem.operand)) {
     case DType::int32:

@@ -32,11 +32,15 @@ WideMatrix row_wise_wide(const Problem& p);
 std::vector<std::byte> rotary(const Problem& p);
 WideMatrix rotary_wide(const Problem& p);
 
-std::vector<std::byte> attention(const Problem& p);
+// `tree`: of the products with values; null: one leaf.
+std::vector<std::byte> attention(const Problem& p, const SummationTree* tree);
 WideMatrix attention_wide(const Problem& p);
 
 // Errors: RDU1035, an index beyond the table.
 Result<std::vector<std::byte>> move(const Problem& p);
+
+// RDU3032: trees that do not add [0, k) once, a tree a chunk.
+void check_trees(std::int64_t k, const std::vector<SummationTree>& trees, Diagnostics& out);
 
 // A result of the operand's own elements, exact.
 WideMatrix exactly(DType dtype, std::span<const std::byte> bytes);

@@ -55,6 +55,13 @@ Diagnostics check_bytes(const Problem& p) {
 
 Result<std::vector<std::byte>> evaluate_one(const Problem& p, const ReductionPlan& plan) {
   if (p.op.kind == OperatorKind::matmul) return evaluate_matmul(matmul_of(p), plan);
+  if (p.op.kind == OperatorKind::attention && plan.trees.size() == 1) {
+    const auto& k = p.in(1).shape;
+    Diagnostics faults;
+    reference::check_trees(k[k.size() - 2], plan.trees, faults);
+    if (faults.has_errors()) return faults;
+    return reference::attention(p, &plan.trees.front());
+  }
   if (!plan.trees.empty()) {
     Diagnostics out;
     out.error(Code::RDU3032, "", "a {} is not summed by trees", name_of(p.op.kind));
@@ -63,7 +70,7 @@ Result<std::vector<std::byte>> evaluate_one(const Problem& p, const ReductionPla
   if (is_move(p.op.kind)) return reference::move(p);
   if (is_row_wise(p.op.kind)) return reference::row_wise(p);
   if (p.op.kind == OperatorKind::rotary) return reference::rotary(p);
-  if (p.op.kind == OperatorKind::attention) return reference::attention(p);
+  if (p.op.kind == OperatorKind::attention) return reference::attention(p, nullptr);
   return reference::point_wise(p);
 }
 

@@ -8,7 +8,8 @@
 // Exactly (evaluate): to the bit. A matmul's products are taken in accumulator_of(operand dtype): both factors are
 // converted to it, the product is rounded (floats) or wrapped around (integers), then added, rounded or wrapped around
 // again; never fused. A leaf of its summation tree starts from +0 and adds its products one by one in rising k; an
-// inner node is its left child + its right child. Every other sum has the one order that its kind states, and no tree.
+// inner node is its left child + its right child; so are an attention's products with values (a leaf takes those of its
+// keys that take part), by one tree for all elements. Every other sum has the one order that its kind states, and no tree.
 // maximum, minimum and what is made of them: a NaN on either side gives NaN, and +0 is greater than -0.
 //
 // Results are converted once: floats to nearest even, NaN stays NaN (which of its patterns is not stated); to fp8

@@ -53,7 +53,7 @@ enum class Input {
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
   transposed,       // as slices, with a transposed weight whose extents are equal
-  attention,        // causal, two heads that share keys and values, three pages of keys, each on a site
+  attention,        // causal, two heads that share keys and values, eight pages of keys on four sites
   stack,            // four matrices by two, on a site for each
   direct_wormhole,  // circular buffers and semaphores
 };
@@ -98,8 +98,8 @@ Compiled input(Input which) {
       OperatorGraph g;
       g.name = "attention";
       const auto q = operand(g, "q", TensorRole::input, {40, 128}, DType::fp32, PatternFill{61, 30});
-      const auto k = operand(g, "k", TensorRole::input, {70, 64}, DType::fp32, PatternFill{53, 26});
-      const auto v = operand(g, "v", TensorRole::input, {70, 64}, DType::fp32, PatternFill{47, 23});
+      const auto k = operand(g, "k", TensorRole::input, {250, 64}, DType::fp32, PatternFill{53, 26});
+      const auto v = operand(g, "v", TensorRole::input, {250, 64}, DType::fp32, PatternFill{47, 23});
       const auto y = operand(g, "y", TensorRole::output, {40, 128}, DType::fp32);
       matmul(g, "attention", q.id, k.id, y.id);
       Operator& op = g.operators.front();
@@ -112,7 +112,7 @@ Compiled input(Input which) {
       SchedulePin pin;
       pin.op = op.id;
       pin.page_k = 1;
-      pin.unroll_k = 3;
+      pin.unroll_k = 4;
       g.pins.push_back(pin);
       return {std::move(g), sn40l(), {}};
     }
@@ -202,8 +202,9 @@ constexpr Row table[] = {
     {"place.stack_reads_the_first_matrix", Input::stack, Who::verifier, Code::RDU3015},
     {"attention.mask_one_key_short", Input::attention, Who::certificate, Code::RDU5011},
     {"attention.all_heads_read_the_first", Input::attention, Who::verifier, Code::RDU3024},
+    {"attention.values_of_the_first_slice", Input::attention, Who::verifier, Code::RDU3024},
     {"attention.scores_of_the_first_keys", Input::attention, Who::verifier, Code::RDU3044},
-    {"attention.one_page_of_keys", Input::attention, Who::verifier, Code::RDU3024},
+    {"attention.one_page_of_keys", Input::attention, Who::verifier, Code::RDU3044},
     {"attention.values_of_one_page", Input::attention, Who::verifier, Code::RDU3003},
     {"place.accumulator_too_narrow", Input::slices, Who::verifier, Code::RDU3036},
     {"place.edge_left_out", Input::slices, Who::verifier, Code::RDU3004},

@@ -93,6 +93,21 @@ TEST_CASE("attention is exact for one query on a long context, and on stacks of 
   ran(folder, batch);
 }
 
+TEST_CASE("sums over values are split over slices of the keys, and follow the program's tree, masked leaves too") {
+  const Folder folder;
+  Attention a;
+  a.queries = 40;
+  a.keys = 500;
+  a.dtype = "bf16";
+  for (const std::string mask : {"", "causal = true\n", "causal = true\nwindow = 30\n"}) {
+    CAPTURE(mask);
+    a.more = mask + "[schedule.attention0]\npage_k = 2\nunroll_k = 4\n";
+    ran(folder, a);
+    CHECK(rdusim_ok({"show", "prog.bin"}, folder).out.find("attention0.fold") != std::string::npos);
+  }
+  CHECK(text(run(folder, {"--check", "bound"}), "verdict") == "pass");
+}
+
 TEST_CASE("an attention's sites can be pinned, down to one of each group that works on all blocks in turn") {
   const Folder folder;
   for (const std::string pins : {"sites = 3", "unroll_m = 1\nunroll_n = 2\npage_k = 1", "sites = 9", "page_k = 3"}) {
@@ -162,9 +177,9 @@ TEST_CASE("a block's attention is cut by heads over chips, for one all-reduce") 
     text += linear("x", "wq", "q") + linear("x", "wk", "k") + linear("x", "wv", "v");
     text += fmt::format(
         "[[ops]]\nkind = \"attention\"\nin = [\"q\", \"k\", \"v\"]\nout = \"a\"\nheads = 8\nkv_heads = {}\nscale = "
-        "0.25\ncausal = true\n",
+        "0.25\ncausal = true\nname = \"attend\"\n",
         kv_heads);
-    text += linear("a", "wo", "y");
+    text += linear("a", "wo", "y") + "[schedule.attend]\npage_k = 1\nunroll_k = 2\n";
     folder.write("workload.toml", text);
     rdusim_ok({"compile", "workload.toml", "-o", "prog.bin", "--chips", std::to_string(chips), "--shard", "tensor"},
               folder);
