@@ -150,6 +150,38 @@ TEST_CASE("heads that are no whole tiles are refused") {
   CHECK(narrow.err.find("40 wide") != std::string::npos);
 }
 
+TEST_CASE("heads and masks that are not the operator's are found before anything runs") {
+  const Folder folder;
+  Attention a;
+  a.heads = 4;
+  a.dtype = "bf16";
+  a.more = "causal = true";
+  ran(folder, a);
+  const std::string program = rdusim_ok({"show", "prog.bin", "--json"}, folder).out;
+  struct Mistake {
+    std::string_view stage, right, wrong, code;
+  };
+  for (const Mistake& m :
+       {Mistake{"load_q", "\"heads\": 4", "\"heads\": 3", "RDU3003"},
+        Mistake{"load_q", "\"heads\": 4", "\"heads\": 2", "RDU3024"},
+        Mistake{"load_k", "\"heads\": 2", "\"heads\": 1", "RDU3024"},
+        Mistake{"store", "\"heads\": 4", "\"heads\": 2", "RDU3024"},
+        Mistake{"scaled", "\"mask\"", "\"maximum\"", "RDU5011"}, Mistake{"scaled", "\"row\"", "\"column\"", "RDU5011"},
+        Mistake{"scaled", "37", "36", "RDU5011"}}) {
+    CAPTURE(m.stage);
+    CAPTURE(m.wrong);
+    std::string text = program;
+    const std::size_t at = text.find(m.right, text.find(fmt::format("\"name\": \"attention0.{}\"", m.stage)));
+    REQUIRE(at != std::string::npos);
+    folder.write("program.json", text.replace(at, m.right.size(), m.wrong));
+    Outcome made = rdusim({"assemble", "program.json", "-o", "wrong.bin"}, folder);
+    if (made.status == 0) made = rdusim({"check", "wrong.bin"}, folder);
+    INFO(made.err);
+    CHECK(made.status == 1);
+    CHECK(errors_of(made).substr(0, 7) == m.code);
+  }
+}
+
 TEST_CASE("a block's attention is cut by heads over chips, for one all-reduce") {
   const auto weight = [](std::string_view name, std::int64_t rows, std::int64_t columns, int seed) {
     return fmt::format(

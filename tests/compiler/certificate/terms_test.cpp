@@ -77,6 +77,35 @@ TEST_CASE("a product knows its sides and whether the right one is transposed") {
   CHECK_FALSE(t.is(t.product(f, b, a, false), OperandId{2u}));
 }
 
+TEST_CASE("an attention is known by its formula: heads side by side, weights in the values' type, a mask if any") {
+  SpatialProgram p = graph_of(OperatorKind::attention, 3, DType::bf16, DType::bf16);
+  OperatorAttributes& a = p.operators->operators[0].attributes;
+  a.heads = 2;
+  a.kv_heads = 1;
+  a.scale = 0.5;
+  const auto stored = [&](Terms& t, bool masked, std::uint64_t heads) {
+    const TermId q = t.by_head(t.operand(OperandId{0u}), heads), k = t.operand(OperandId{1u}),
+                 v = t.operand(OperandId{2u});
+    TermId s = t.apply(ExprOp::multiply, f, t.product(f, q, k, true), t.constant(f, 0.5));
+    if (masked) {
+      const TermId last = t.apply(ExprOp::add, f, t.place(ExprOp::row, f), t.constant(f, 0));
+      s = t.apply(ExprOp::mask, f, s, t.apply(ExprOp::subtract, f, last, t.place(ExprOp::column, f)));
+    }
+    const TermId e = t.apply(ExprOp::exponential, f, t.apply(ExprOp::subtract, f, s, t.join(ExprOp::maximum, f, s)));
+    const TermId w = t.converted(f, DType::bf16, t.apply(ExprOp::divide, f, e, t.join(ExprOp::add, f, e)));
+    return t.side_by_side(t.converted(f, DType::bf16, t.product(f, w, v, false)), heads);
+  };
+  Terms whole(p);
+  CHECK(whole.is(stored(whole, false, 2), OperandId{3u}));
+  CHECK_FALSE(whole.is(stored(whole, true, 2), OperandId{3u}));
+  CHECK_FALSE(whole.is(stored(whole, false, 1), OperandId{3u}));
+  a.causal = true;
+  Terms causal(p);
+  CHECK(causal.is(stored(causal, true, 2), OperandId{3u}));
+  CHECK_FALSE(causal.is(stored(causal, false, 2), OperandId{3u}));
+  CHECK(causal.side_by_side(causal.by_head(1, 4), 4) == 1);
+}
+
 }  // namespace
 
 }  // namespace rdusim::terms_test

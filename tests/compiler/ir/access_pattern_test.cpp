@@ -78,6 +78,14 @@ TEST_CASE("law: counting pages in closed form equals visiting them") {
   CHECK(holds);
 }
 
+TEST_CASE("in heads, a matrix is a stack of its columns' equal parts") {
+  const std::vector<std::int64_t> matrix = {10, 96}, stack = {3, 10, 96};
+  CHECK(in_heads({4, 70}, matrix, 1) == MatrixElement{4, 70});
+  CHECK(in_heads({4, 31}, matrix, 3) == MatrixElement{4, 31});
+  CHECK(in_heads({4, 70}, matrix, 3) == MatrixElement{24, 6});
+  CHECK(in_heads({23, 40}, stack, 3) == MatrixElement{(2 * 3 + 1) * 10 + 3, 8});
+}
+
 TEST_CASE("elements of a page are those of the whole operand, clipped to the slice") {
   Tensor t;
   t.shape = {40, 100};

@@ -278,4 +278,13 @@ TEST_CASE("element-wise operations: integers wrap around, NaN wins, +0 is above 
   CHECK(std::signbit(z[2]));
 }
 
+TEST_CASE("a mask leaves what stands by a number that is not below 0, and minus infinity elsewhere") {
+  const std::vector<float> x = {1, 2, 3, 4, std::nanf("")}, by = {0, -0.0f, -1, std::nanf(""), 1};
+  std::vector<float> z(5);
+  element_wise(ElementOp::mask, DType::fp32, bytes(x), bytes(by), bytes(z), 5);
+  const float below = -std::numeric_limits<float>::infinity();
+  CHECK(std::vector<float>(z.begin(), z.begin() + 4) == std::vector<float>{1, 2, below, below});
+  CHECK(std::isnan(z[4]));
+}
+
 }  // namespace rdusim::kernels_test
