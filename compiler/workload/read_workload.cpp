@@ -828,8 +828,12 @@ class WorkloadReader {
         pin.*number = static_cast<std::uint32_t>(*n);
       }
     }
+    // Of an attention not every site takes part in every loop.
+    const bool attends = std::any_of(graph_.operators.begin(), graph_.operators.end(), [&](const Operator& op) {
+      return op.name == member.key && op.kind == OperatorKind::attention;
+    });
     const std::uint64_t unrolled = std::uint64_t{pin.unroll_m.value_or(1)} * pin.unroll_n.value_or(1);
-    if (pin.sites && unrolled * pin.unroll_k.value_or(1) > *pin.sites) {
+    if (pin.sites && !attends && unrolled * pin.unroll_k.value_or(1) > *pin.sites) {
       error(Code::RDU1026, position_of(member), "{} unrolls over {} x {} x {} sites, and allows {}", what,
             pin.unroll_m.value_or(1), pin.unroll_n.value_or(1), pin.unroll_k.value_or(1), *pin.sites);
     }

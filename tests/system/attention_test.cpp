@@ -120,6 +120,28 @@ TEST_CASE("an attention's sites can be pinned, down to one of each group that wo
   }
 }
 
+TEST_CASE("an attention's schedule, pinned as it is shown, is the one that was chosen") {
+  const Folder folder;
+  Attention a;
+  a.queries = 1;
+  a.keys = 4096;
+  a.heads = 8;
+  a.width = 64;
+  a.dtype = "bf16";
+  const auto shown = [&] {
+    folder.write("workload.toml", a.toml());
+    rdusim_ok({"compile", "workload.toml", "-o", "prog.bin"}, folder);
+    const std::string text = rdusim_ok({"show", "prog.bin"}, folder).out;
+    const std::size_t begin = text.find("  [schedule.attention0]"), end = text.find("\ncertificate", begin);
+    REQUIRE(end != std::string::npos);
+    return text.substr(begin, end - begin);
+  };
+  const std::string chosen = shown();
+  CHECK(chosen.find("unroll_k = 1\n") == std::string::npos);
+  a.more = chosen.substr(0, chosen.find("\n  [0]")) + "\n";
+  CHECK(shown() == chosen);
+}
+
 TEST_CASE("attention passes every check without values, and takes as many cycles") {
   const Folder folder;
   const Attention a;
