@@ -137,6 +137,29 @@ Compared against_wide(const WideMatrix& wide, DType result, std::span<const std:
   return c;
 }
 
+// RDU7060: whether a gather was given the index of a row that its table has not. What comes after it has no right value.
+bool index_beyond(const SpatialProgram& program, const Operator& op, const TensorImages& images, Diagnostics& out) {
+  const Operand& table = program.operators->operand(op.in[0]);
+  const Operand& indices = program.operators->operand(op.in[1]);
+  const auto given = gather(program, storage_of(*program.operators, op.in[1]), images);
+  if (!given) return false;
+  for (std::size_t i = 0; i * bytes_of(indices.dtype) < given->size(); ++i) {
+    const double index = element_as_double(indices.dtype, *given, i);
+    if (index >= 0 && index < static_cast<double>(table.shape[0])) continue;
+    out.error(Code::RDU7060, indices.name, "index {} of '{}' is {}, and '{}', whose rows '{}' takes, has {}", i,
+              indices.name, index, table.name, op.name, table.shape[0]);
+    return true;
+  }
+  return false;
+}
+
+// Whether no later append changes the state that `op` gives.
+bool last_update(const OperatorGraph& graph, const Operator& op) {
+  return std::none_of(graph.operators.begin(), graph.operators.end(), [&](const Operator& other) {
+    return other.kind == OperatorKind::append && other.in[0] == op.out;
+  });
+}
+
 void compare_replicas(const SpatialProgram& program, const TensorImages& images, Comparison& c) {
   for (const Tensor& t : program.tensors) {
     if (t.replicas < 2) continue;
@@ -228,7 +251,12 @@ Result<Comparison> compare_outputs(const SpatialProgram& program, const TensorIm
     if (out.role == TensorRole::output) {
       got = gather(program, op.out, images);
       if (got) output(out, *got);
+    } else if (op.kind == OperatorKind::append && last_update(graph, op)) {
+      // A state, as it is after the run.
+      got = gather(program, storage_of(graph, op.out), images);
+      if (got) output(out, *got);
     }
+    if (op.kind == OperatorKind::gather && index_beyond(program, op, images, c.diagnostics)) return c;
     if (level == CheckLevel::none) continue;
 
     // The reference's own result of every operator is what later ones read, so that an error is told once, where it is

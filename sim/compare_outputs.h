@@ -1,7 +1,7 @@
 // Are the values right? Outputs against the reference: integers exactly; floats to the bit against the same summation
 // trees, and within an error bound of the unsharded operator in a wider type; replicas against each other, to the bit.
 //
-// RDU7015 value-differs, RDU7016 bound-exceeded, RDU7017 replicas-differ.
+// RDU7015 value-differs, RDU7016 bound-exceeded, RDU7017 replicas-differ, RDU7060 index-out-of-table.
 #pragma once
 
 #include <optional>

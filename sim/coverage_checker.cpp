@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/certificate/moves.h"
+
 namespace rdusim {
 
 namespace {
@@ -41,6 +43,15 @@ CoverageChecker::CoverageChecker(const Instances& instances, Violations& violati
     const auto* store = std::get_if<Store>(&s.kind);
     if (store != nullptr && s.section.value < p.sections.size())
       tensors_[store->tensor.value].trips = p.sections[s.section.value].trips;
+  }
+  for (const Tensor& t : p.tensors) {
+    Writes& w = tensors_[t.id.value];
+    if (!w.stored) continue;
+    for (const certificate::Box& kept : certificate::kept_by_appends(p, t))
+      for (std::uint64_t row = kept.row; row < kept.row + kept.rows; ++row)
+        if (row >= w.view.row && row - w.view.row < w.view.rows)
+          std::fill_n(w.times.begin() + static_cast<std::ptrdiff_t>((row - w.view.row) * w.view.cols), w.view.cols,
+                      static_cast<std::uint8_t>(w.trips));
   }
 }
 

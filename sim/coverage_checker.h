@@ -1,5 +1,5 @@
 // Every element of every stored tensor is written exactly once a trip, each replica for itself (a replica is a tensor
-// of its own).
+// of its own). Rows of a state that no append replaces count as written: nobody may write them.
 //
 // RDU7013 element-written-twice, RDU7014 element-not-written. Keeps a byte an element: how often it was written.
 #pragma once

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+
+#include "compiler/certificate/moves.h"
 
 namespace rdusim {
 
@@ -14,6 +17,10 @@ bool pushes_one_a_firing(const Port& p) {
 }
 
 constexpr std::uint64_t most_phases = 1 << 16;
+
+std::uint64_t as_count(std::int64_t n) {
+  return n < 0 ? 0 : static_cast<std::uint64_t>(n);
+}
 
 // By buffer: whether its pages are results of folds over items (program.h), handed on as they are or not. They have no
 // place of their own, so where they are stored says nothing against them.
@@ -72,7 +79,8 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
           by_store_[port.buffer.value] = std::move(input);
       }
       if (port.direction != Direction::output) continue;
-      if (std::holds_alternative<Load>(s.kind) && pushes_one_a_firing(port)) by_pattern_[port.buffer.value] = &s;
+      if (const auto* load = std::get_if<Load>(&s.kind); load != nullptr && !load->indexed && pushes_one_a_firing(port))
+        by_pattern_[port.buffer.value] = &s;
       if (std::holds_alternative<MatmulTiles>(s.kind)) by_item_[port.buffer.value] = &s;
     }
   }
@@ -111,7 +119,13 @@ void PageChecker::on(const PageLoaded& e) {
   if (load == nullptr) return;
   const Tensor& t = p.tensor(load->tensor);
   const auto expected = page_on_chip(load->pattern, t, p.header.native_tile, e.stage.instance, e.firing);
-  if (e.tensor == load->tensor && e.tag.operand == t.operand && (!expected || *expected == place_of(e.tag))) return;
+  // Which rows come by index, the value checker knows.
+  if (load->indexed && e.tensor == load->tensor && e.tag.operand == value_of(e.stage.stage) && expected &&
+      expected->col == e.tag.col && expected->cols == e.tag.cols && expected->rows == e.tag.rows)
+    return;
+  if (!load->indexed && e.tensor == load->tensor && e.tag.operand == t.operand &&
+      (!expected || *expected == place_of(e.tag)))
+    return;
   wrong(e.at, instances_.describe(e.stage), "the page loaded by firing", e.firing, to_string(e.tag, p),
         expected ? fmt::format("'{}' {}", t.name, to_string(*expected)) : fmt::format("a page of '{}'", t.name));
 }
@@ -159,6 +173,10 @@ void PageChecker::check_stored(const PagePushed& e, const StoreInput& input) {
   const std::uint64_t page = e.page / input.phases.size();
   const Chunk chunk = taker.chunks.empty() ? Chunk{} : taker.chunks[input.phases[e.page % input.phases.size()]];
   const auto expected = page_on_chip(taker.pattern, t, p.header.native_tile, e.buffer.instance, page);
+  if (const Operator* op = certificate::mover_into(p, t.operand, input.stage->origin)) {
+    if (expected) check_moved(e, *input.stage, *op, *expected, chunk);
+    return;
+  }
   const bool same_chunk = chunk.of == 1 ? e.tag.chunks == 1 : e.tag.chunk == chunk.index && e.tag.chunks == chunk.of;
   const auto& made = operand_[e.buffer.buffer.value];
   const OperandId operand = made && is_value(*made) ? *made : t.operand;
@@ -166,6 +184,38 @@ void PageChecker::check_stored(const PagePushed& e, const StoreInput& input) {
   wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p),
         fmt::format("'{}' {}{}, which '{}' stores", t.name, to_string(*expected),
                     chunk.of == 1 ? "" : fmt::format(" chunk {} of {}", chunk.index, chunk.of), input.stage->name));
+}
+
+// What a move stores are other elements of another operand, and the right ones.
+void PageChecker::check_moved(const PagePushed& e, const Stage& store, const Operator& op, const Place& at,
+                              const Chunk& chunk) {
+  const SpatialProgram& p = instances_.program();
+  const OperatorGraph& graph = *p.operators;
+  const auto whole_of = [&](OperandId o) {
+    certificate::Whole whole;
+    for (const std::int64_t n : graph.operand(o).shape) whole.push_back(as_count(n));
+    return whole;
+  };
+  const auto box_of = [](const Place& place) { return certificate::Box{place.row, place.col, place.rows, place.cols}; };
+  // Pages of a state are of its memory, whatever an append has made of it.
+  const auto from =
+      std::find_if(op.in.begin(), op.in.end(), [&](OperandId in) { return storage_of(graph, in) == e.tag.operand; });
+  std::string why = "which is of none of its operands";
+  if (from != op.in.end()) {
+    const certificate::Whole taken_whole = whole_of(*from), stored_whole = whole_of(op.out);
+    const certificate::Box taken_box = box_of(place_of(e.tag)), stored_box = box_of(at);
+    const ElementRange taken = chunk_range(taken_box.elements(), e.tag.chunk, std::max(e.tag.chunks, 1U));
+    const ElementRange stored = chunk_range(stored_box.elements(), chunk.index, std::max(chunk.of, 1U));
+    why = certificate::not_moved(graph, op, *from, {&taken_box, &taken_whole, taken.begin, taken.end},
+                                 {&stored_box, &stored_whole, stored.begin, stored.end});
+    for (auto other = std::next(from); !why.empty() && other != op.in.end(); ++other)
+      if (storage_of(graph, *other) == e.tag.operand)
+        why = certificate::not_moved(graph, op, *other, {&taken_box, &taken_whole, taken.begin, taken.end},
+                                     {&stored_box, &stored_whole, stored.begin, stored.end});
+  }
+  if (why.empty()) return;
+  wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p),
+        fmt::format("what '{}' stores at {}: {}", store.name, to_string(at), why));
 }
 
 void PageChecker::on(const PageSent& e) {

@@ -1,7 +1,7 @@
 // Pages are what their place in the stream asks for. A load's n-th page is the one that its pattern names, on its way
 // into the buffer as well; a matmul's n-th result is its n-th work item's block; what lands is what was sent, in the
-// order in which it was sent; a store writes the page that its pattern names. And a page has the bytes that its extents
-// make.
+// order in which it was sent; a store writes the page that its pattern names, and where it works for a move, is given
+// just the elements that the move leaves there. And a page has the bytes that its extents make.
 //
 // RDU7029 page-wrong, RDU7030 page-size-wrong. Needs no values: swapped pages are found in timing-only runs.
 #pragma once
@@ -46,6 +46,7 @@ class PageChecker final : public EventSink {
   Ring ring(std::uint64_t pages);
   Slot& slot(const Ring& r, std::uint64_t page) { return slots_[r.first + (page & r.mask)]; }
   void check_stored(const PagePushed& e, const StoreInput& input);
+  void check_moved(const PagePushed& e, const Stage& store, const Operator& op, const Place& at, const Chunk& chunk);
   void wrong(Cycle at, const std::string& unit, const std::string& what, std::uint64_t number, const std::string& got,
              const std::string& expected);
 

@@ -59,7 +59,7 @@ std::optional<Place> page_place(const AccessPattern& pattern, const Tensor& tens
   const std::size_t rank = tensor.shape.size();
   if (rank == 0 || pattern.page_tiles.size() != rank || pattern.extent_tiles.size() != rank ||
       instance >= pattern.first.size() || pattern.first[instance].size() != rank ||
-      pattern.stride.size() != pattern.loops.size()) {
+      pattern.stride.size() != pattern.loops.size() || (!pattern.grain.empty() && pattern.grain.size() != rank)) {
     return std::nullopt;
   }
   std::uint64_t firings = 1;
@@ -80,7 +80,7 @@ std::optional<Place> page_place(const AccessPattern& pattern, const Tensor& tens
       if (pattern.stride[l].size() != rank) return std::nullopt;
       tile += index[l] * pattern.stride[l][d];
     }
-    const std::uint64_t size = d + 2 >= rank ? native_tile : 1;
+    const std::uint64_t size = !pattern.grain.empty() ? pattern.grain[d] : d + 2 >= rank ? native_tile : 1;
     const std::uint64_t tiles = std::min(tile + pattern.page_tiles[d], std::max(tile, pattern.extent_tiles[d])) - tile;
     const std::uint64_t extent = as_unsigned(tensor.shape[d]);
     const std::uint64_t begin = std::min(tile * size, extent);
@@ -184,7 +184,8 @@ std::vector<std::optional<OperandId>> page_operands(const SpatialProgram& p) {
     changed = false;
     for (const Stage& s : p.stages) {
       std::optional<OperandId> made;
-      if (const auto* load = std::get_if<Load>(&s.kind)) made = p.tensor(load->tensor).operand;
+      if (const auto* load = std::get_if<Load>(&s.kind))
+        made = load->indexed ? value_of(s.id) : p.tensor(load->tensor).operand;
       if (const auto* recv = std::get_if<Recv>(&s.kind)) made = operand[p.edge(recv->edge).buffer.value];
       if (const auto* g = std::get_if<Generic>(&s.kind); g != nullptr && makes_values(*g)) made = value_of(s.id);
       if (!made) continue;

@@ -96,7 +96,9 @@ void ProvenanceChecker::on(const OperandsJoined& e) {
   if (why.empty() && p.operators && tiles->op.value < p.operators->operators.size()) {
     const Operator& op = p.operators->operators[tiles->op.value];
     // What values are is what the certificate proves.
-    const auto differs = [](OperandId due, OperandId is) { return !is_value(is) && due != is; };
+    const auto differs = [&](OperandId due, OperandId is) {
+      return !is_value(is) && storage_of(*p.operators, due) != is;
+    };
     if (op.kind == OperatorKind::matmul && op.in.size() == 2 &&
         (differs(op.in[0], e.a.operand) || differs(op.in[1], e.b.operand)))
       why = "the pages are not of the operator's operands";

@@ -38,17 +38,21 @@ class ValueChecker final : public EventSink {
     bool has_rows = true, has_cols = true;
   };
   struct Maker {
+    std::optional<OperandId> indices;  // of a load by index: what says its rows
     const Generic* generic = nullptr;  // null: makes no values
     std::vector<Input> inputs;
     certificate::Whole whole;  // before rows are joined
     std::uint64_t row_pages = 1;
   };
-  struct Row {  // of a stage instance that joins rows: the columns that its last firing took
+  struct Row {  // of a stage instance: what its last firing took
     std::uint64_t firing = ~std::uint64_t{0};
-    std::uint64_t begin = 0, end = 0;
+    std::uint64_t begin = 0, end = 0;  // joins rows: the columns
+    std::uint8_t turned = 0;           // shifted: a bit for each half and angle of a rotary
   };
 
+  bool turns_with(const PartialFolded& e);
   bool fits(const PartialFolded& e, const Maker& maker, const Input& input) const;
+  void check_gathered(const PartialFolded& e, OperandId indices);
   void follow_row(const PartialFolded& e, const Maker& maker);
   void check_complete(const PartialFolded& e);
   void wrong(const PartialFolded& e, const std::string& expected);

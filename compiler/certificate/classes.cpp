@@ -4,6 +4,7 @@
 #include <map>
 
 #include "compiler/certificate/finding.h"
+#include "compiler/certificate/moves.h"
 
 namespace rdusim::certificate {
 
@@ -17,6 +18,12 @@ struct Shift {  // of elements of the whole operand, modulo 2^64
   friend bool operator==(const Shift&, const Shift&) = default;
 };
 
+// Elements that the pattern counts as one along an axis.
+std::uint64_t grain_of(const AccessPattern& a, std::size_t axis, std::uint32_t native_tile) {
+  if (!a.grain.empty()) return a.grain[axis];
+  return a.page_tiles.size() > 2 && axis + 2 < a.page_tiles.size() ? 1 : native_tile;
+}
+
 // What of `first` decides the extents of an instance's pages: how far its last page reaches beyond the tensor, if it
 // does.
 void sign(std::vector<std::uint64_t>& signature, const AccessPattern& a, const Tensor& t, std::uint32_t native_tile,
@@ -25,11 +32,12 @@ void sign(std::vector<std::uint64_t>& signature, const AccessPattern& a, const T
     std::uint64_t end = sum(a.first[i][d], a.page_tiles[d]);
     for (std::size_t l = 0; l < a.loops.size(); ++l) end = sum(end, product(a.loops[l] - 1, a.stride[l][d]));
     const auto extent = static_cast<std::uint64_t>(t.shape[d]);
-    const bool whole = end <= a.extent_tiles[d] && product(end, native_tile) <= extent;
+    const std::uint64_t grain = grain_of(a, d, native_tile);
+    const bool whole = end <= a.extent_tiles[d] && product(end, grain) <= extent;
     signature.push_back(whole ? 0 : 1);
     if (whole) continue;
     signature.push_back(a.extent_tiles[d] - a.first[i][d]);
-    signature.push_back(extent - a.first[i][d] * native_tile);
+    signature.push_back(extent - a.first[i][d] * grain);
   }
 }
 
@@ -93,9 +101,13 @@ class Translation {
   Shift pattern_shift(const Stage& stage, std::size_t i, std::size_t r) const {
     const Access a = access_of(s_.p, stage);
     const auto of = [&](std::size_t d) {
-      return (a.pattern->first[i][d] - a.pattern->first[r][d]) * s_.p.header.native_tile;
+      return (a.pattern->first[i][d] - a.pattern->first[r][d]) * grain_of(*a.pattern, d, s_.p.header.native_tile);
     };
-    return a.pattern->page_tiles.size() == 1 ? Shift{0, of(0)} : Shift{of(0), of(1)};
+    const std::size_t last = a.pattern->page_tiles.size() - 1;
+    Shift shift{0, of(last)};
+    for (std::size_t d = 0; d < last; ++d)
+      shift.rows = shift.rows * static_cast<std::uint64_t>(a.tensor->whole[d]) + of(d);
+    return shift;
   }
   Shift out(const Stage& stage, std::size_t i, std::size_t r) const {
     if (std::holds_alternative<Load>(stage.kind)) return pattern_shift(stage, i, r);
@@ -123,6 +135,18 @@ class Translation {
   std::size_t stacked_ = 0;
 };
 
+// Whether instances that are translations of each other do the same: not where what a stage makes of a page depends on
+// where that lies.
+bool depends_on_place(const Subject& s, const Stage& stage) {
+  const auto* generic = std::get_if<Generic>(&stage.kind);
+  const auto* store = std::get_if<Store>(&stage.kind);
+  if (const auto* load = std::get_if<Load>(&stage.kind)) return load->indexed;
+  if (generic != nullptr) return generic->shifted;
+  if (store == nullptr) return false;
+  const Operator* op = mover_into(s.p, s.p.tensor(store->tensor).operand, stage.origin);
+  return op != nullptr && !alike_everywhere(*s.p.operators, *op);
+}
+
 }  // namespace
 
 std::uint64_t Classes::weight(std::uint32_t representative, std::size_t n) const {
@@ -136,6 +160,9 @@ Classes classes_of(const Subject& s, SectionId section) {
     if (stage.section == section) most = std::max(most, s.instances(stage));
   Classes classes;
   classes.of.resize(most);
+  const bool each_its_own = std::any_of(s.p.stages.begin(), s.p.stages.end(), [&](const Stage& stage) {
+    return stage.section == section && depends_on_place(s, stage);
+  });
   Translation translation(s, section);
   std::map<std::vector<std::uint64_t>, std::vector<std::uint32_t>> alike;
   for (std::uint32_t i = 0; i < most; ++i) {
@@ -151,7 +178,7 @@ Classes classes_of(const Subject& s, SectionId section) {
     classes.of[i] = i;
     // The first of its likes, or one of those that was no translation of the first.
     for (const std::uint32_t r : candidates)
-      if (candidates.size() < most_candidates && translation.same(i, r)) {
+      if (!each_its_own && candidates.size() < most_candidates && translation.same(i, r)) {
         classes.of[i] = r;
         break;
       }

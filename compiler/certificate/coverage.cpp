@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/certificate/moves.h"
 #include "compiler/certificate/obligations.h"
 #include "compiler/certificate/pages.h"
 #include "compiler/support/summation_tree.h"
@@ -141,6 +142,8 @@ Finding write_coverage(const Subject& s, const Provenance& provenance, std::vect
     }
     std::vector<Box> boxes;
     std::string wrong = join_parts(std::move(writes), boxes);
+    const std::vector<Box> kept = kept_by_appends(s.p, t);
+    boxes.insert(boxes.end(), kept.begin(), kept.end());
     if (wrong.empty()) wrong = gap_or_overlap(std::move(boxes), slice_of(t));
     if (!wrong.empty()) fault(refuted("tensor '{}': {}", t.name, wrong));
   }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "compiler/certificate/finding.h"
+#include "compiler/support/units.h"
 
 namespace rdusim::certificate {
 
@@ -13,14 +14,26 @@ namespace {
 constexpr std::size_t most_axes = 8;
 constexpr std::uint64_t most_looked_at = std::uint64_t{1} << 20;
 
-// Tiles [begin, end) of an axis after clipping to the pattern's own extent; nothing where the page cannot be moved.
+// Elements along an axis that the pattern counts as one.
+std::uint64_t step_along(const AccessPattern& a, std::size_t rank, std::size_t axis, std::uint32_t native_tile) {
+  if (!a.grain.empty()) return a.grain[axis];
+  return rank > 2 && axis + 2 < rank ? 1 : native_tile;
+}
+
+// How many of them an axis of the tensor has; the last may be ragged.
+std::uint64_t steps_along(const AccessPattern& a, const Tensor& t, std::size_t axis) {
+  if (a.grain.empty()) return t.tiles[axis];
+  return ceil_div(static_cast<std::uint64_t>(t.shape[axis]), a.grain[axis]);
+}
+
+// Steps [begin, end) of an axis after clipping to the pattern's own extent; nothing where the page cannot be moved.
 struct Span {
   std::uint64_t begin = 0, end = 0;
 };
 std::optional<Span> span_at(const AccessPattern& a, const Tensor& t, std::size_t axis, std::uint64_t start) {
   if (start >= a.extent_tiles[axis]) return std::nullopt;
   const std::uint64_t end = std::min(sum(start, a.page_tiles[axis]), a.extent_tiles[axis]);
-  if (end > t.tiles[axis]) return std::nullopt;
+  if (end > steps_along(a, t, axis)) return std::nullopt;
   return Span{start, end};
 }
 
@@ -38,11 +51,6 @@ bool each_axis(const AccessPattern& a, std::size_t instance, std::uint64_t page,
   for (std::size_t d = 0; d < rank; ++d)
     if (!f(d, start[d])) return false;
   return true;
-}
-
-// Elements along an axis that a tile spans.
-std::uint64_t tile_of(std::size_t rank, std::size_t axis, std::uint32_t native_tile) {
-  return rank > 2 && axis + 2 < rank ? 1 : native_tile;
 }
 
 // Whether elements [begin, begin + size) of an array of extents `whole` are rows without a gap: where an axis is not
@@ -104,6 +112,8 @@ std::string unreadable(const AccessPattern& a, const Tensor& t, std::size_t inst
       a.first.size() < instances)
     return fmt::format("an access pattern of tensor '{}' does not fit its {} axes or its {} instances", t.name, rank,
                        instances);
+  if (!a.grain.empty() && (a.grain.size() != rank || std::count(a.grain.begin(), a.grain.end(), 0u) != 0))
+    return fmt::format("an access pattern of tensor '{}' has no grain along an axis", t.name);
   for (std::size_t i = 0; i < instances; ++i)
     if (a.first[i].size() != rank) return fmt::format("an access pattern of tensor '{}' lacks an axis", t.name);
   for (std::size_t l = 0; l < a.loops.size(); ++l)
@@ -113,7 +123,8 @@ std::string unreadable(const AccessPattern& a, const Tensor& t, std::size_t inst
     std::uint64_t last = 0;
     for (std::size_t i = 0; i < instances; ++i) last = std::max(last, a.first[i][d]);
     for (std::size_t l = 0; l < a.loops.size(); ++l) last = sum(last, product(a.loops[l] - 1, a.stride[l][d]));
-    if (a.page_tiles[d] == 0 || product(sum(last, a.page_tiles[d]), std::max(native_tile, 1u)) == too_many)
+    if (a.page_tiles[d] == 0 ||
+        product(sum(last, a.page_tiles[d]), a.grain.empty() ? std::max(native_tile, 1u) : a.grain[d]) == too_many)
       return fmt::format("a page of tensor '{}' leaves the range of numbers", t.name);
   }
   return {};
@@ -133,7 +144,7 @@ std::optional<Box> box_of(const AccessPattern& a, const Tensor& t, std::uint32_t
   const bool movable = each_axis(a, instance, page, [&](std::size_t d, std::uint64_t start) {
     const auto span = span_at(a, t, d, start);
     if (!span) return false;
-    const std::uint64_t tile = tile_of(rank, d, native_tile);
+    const std::uint64_t tile = step_along(a, rank, d, native_tile);
     const auto extent = static_cast<std::uint64_t>(t.shape[d]);
     const std::uint64_t from = std::min(span->begin * tile, extent);
     begin[d] = static_cast<std::uint64_t>(t.offset[d]) + from;

@@ -10,6 +10,7 @@
 #include "compiler/certificate/classes.h"
 #include "compiler/certificate/contributions.h"
 #include "compiler/certificate/execution.h"
+#include "compiler/certificate/moves.h"
 #include "compiler/certificate/obligations.h"
 #include "compiler/certificate/pages.h"
 #include "compiler/certificate/rows.h"
@@ -50,6 +51,7 @@ class Symbolic {
   // Gives false where something is wrong, or was left unchecked; `result.finding` says what.
   bool run(const Section& section) {
     section_ = &section;
+    if (!find_updates(section)) return false;
     Extent extent;
     if (s_.uniform) {
       classes_ = classes_of(s_, section.id);
@@ -94,6 +96,41 @@ class Symbolic {
       if (const auto* m = std::get_if<MatmulTiles>(&s.kind)) most = std::max(most, m->op.value);
     if (p.operators) most = std::max(most, static_cast<std::uint32_t>(p.operators->operators.size()));
     return std::min(most, std::uint32_t{1} << 20);
+  }
+
+  // Which states the section's appends update. Loads of the section wait for all of its stores (program.h), so they find
+  // what the last of them makes; the appends of a state follow one another.
+  bool find_updates(const Section& section) {
+    std::map<std::uint32_t, std::vector<const Operator*>> updates;  // by operand of a state
+    for (const Stage& stage : s_.p.stages) {
+      const auto* store = std::get_if<Store>(&stage.kind);
+      if (store == nullptr || stage.section != section.id) continue;
+      const OperandId state = s_.p.tensor(store->tensor).operand;
+      const Operator* op = mover_into(s_.p, state, stage.origin);
+      if (op == nullptr || op->kind != OperatorKind::append || op->in.empty()) continue;
+      std::vector<const Operator*>& all = updates[state.value];
+      if (std::find(all.begin(), all.end(), op) == all.end()) all.push_back(op);
+    }
+    for (auto& [state, left] : updates)
+      while (!left.empty()) {
+        const auto next = std::find_if(left.begin(), left.end(), [&, of = state](const Operator* op) {
+          return op->in[0].value == held(OperandId{of});
+        });
+        if (next == left.end()) {
+          result_.finding =
+              refuted("section '{}' carries out '{}' on a state that does not hold what it appends to then",
+                      section.name, left.front()->name);
+          return false;
+        }
+        holds_[state] = (*next)->out.value;
+        left.erase(next);
+      }
+    return true;
+  }
+  // What the tensors of an operand hold now: of a state, what the last append made of it.
+  std::uint32_t held(OperandId o) const {
+    const auto at = holds_.find(o.value);
+    return at == holds_.end() ? o.value : at->second;
   }
 
   Page& cell(std::uint32_t queue, std::uint64_t index) {
@@ -221,7 +258,31 @@ class Symbolic {
     return true;
   }
 
+  // Rows of a table, where their indices lie: each is the row that its index names, whatever that is.
+  bool gather(const Net::Actor& a, std::uint64_t f, const Load& load) {
+    const Stage& stage = s_.p.stage(a.stage);
+    const Tensor& t = s_.p.tensor(load.tensor);
+    const Net::Use* in = use_of(a, 0);
+    if (in == nullptr || in->slot == Net::nobody) return fault(a, f, "takes its indices from no port");
+    Page index = cut(head(*in), at_phase(stage.ports[0].chunk, f));
+    const auto box = box_of(load.pattern, t, s_.p.header.native_tile, a.instance, f);
+    if (!settle(a, f, index, type_of(*in))) return false;
+    if (!box || t.whole != t.shape || !is_whole(index) || index.box.rows != 1 || index.elements() != box->rows)
+      return fault(a, f, "takes {} for rows of '{}'", text(index), t.name);
+    Page page;
+    page.kind = Page::Kind::value;
+    page.of = stage.origin ? stage.origin->value : nobody;
+    page.term = terms_.given(t.dtype, t.dtype, terms_.gather(terms_.operand(OperandId{held(t.operand)}), index.term),
+                             stage.origin);
+    page.whole = number_of({wholes_[index.whole].back(), whole_shape(t).back()});
+    page.box = {index.box.col + index.begin, box->col, box->rows, box->cols};
+    page.end = page.box.elements();
+    push_all(a, f, page);
+    return true;
+  }
+
   bool fire(const Net::Actor& a, std::uint64_t f, const Load& load) {
+    if (load.indexed) return gather(a, f, load);
     const Tensor& t = s_.p.tensor(load.tensor);
     Page page;
     if (const auto box = box_of(load.pattern, t, s_.p.header.native_tile, a.instance, f)) {
@@ -230,8 +291,8 @@ class Symbolic {
         return fault(a, f, "loads {} of '{}', which lies in no one of {} heads", to_string(*box), t.name,
                      load.pattern.heads);
       page.kind = Page::Kind::operand;
-      page.of = t.operand.value;
-      page.term = terms_.by_head(terms_.operand(t.operand), load.pattern.heads);
+      page.of = held(t.operand);
+      page.term = terms_.by_head(terms_.operand(OperandId{page.of}), load.pattern.heads);
       page.whole = number_of(whole_shape(t, load.pattern.heads));
       page.box = *place;
       page.end = place->elements();
@@ -419,7 +480,7 @@ class Symbolic {
     Page& held = held_[id];
     std::vector<TermId> stack;
     std::vector<TakenBlock> taken;
-    std::optional<Page> flat;  // element-wise: the place of all
+    std::optional<Page> flat;  // element-wise: the place of all; shifted: that of the first
     for (const ExprNode& node : at_phase(g.bodies, f)) {
       const std::uint32_t pops = arity(node.op);
       if (stack.size() < pops) return fault(a, f, "its body is malformed");
@@ -447,7 +508,14 @@ class Symbolic {
         if (!settle(a, f, page, type)) return false;
         if (!is_whole(page)) return fault(a, f, "computes with {}, which is no whole value", text(page));
         stack.push_back(terms_.converted(type, g.accumulator, page.term));
-        if (!by_row(g)) {
+        if (g.shifted) {
+          if (!flat) flat = page;
+          if (flat->box.row != page.box.row || flat->box.rows != page.box.rows || flat->box.cols != page.box.cols ||
+              matrices(flat->whole) != matrices(page.whole))
+            return fault(a, f, "computes {} and {} together", text(*flat), text(page));
+          const auto columns = static_cast<std::int64_t>(page.box.col - flat->box.col);
+          stack.back() = terms_.shifted(stack.back(), columns);
+        } else if (!by_row(g)) {
           if (flat && (flat->box != page.box || flat->begin != page.begin || flat->end != page.end))
             return fault(a, f, "computes {} and {} together", text(*flat), text(page));
           flat = page;
@@ -465,7 +533,8 @@ class Symbolic {
     out.of = stage.origin ? stage.origin->value : nobody;
     out.set = 0;
     TermId term = stack.back();
-    if (by_row(g)) {
+    if (g.shifted && !flat) return fault(a, f, "takes no page");
+    if (by_row(g) && !g.shifted) {
       Whole whole;
       for (const TakenBlock& t : taken) whole = spread_over(std::move(whole), *t.whole);
       if (const std::string why = block_of(taken, whole, out.box); !why.empty()) return fault(a, f, "{}", why);
@@ -537,10 +606,10 @@ class Symbolic {
 
   // Why the values of `page` are not what `stage` stores into `t`; empty: they are. Where the program has its
   // operators, by formula; else they are made for the operator that the store works for.
-  std::string not_due(const Page& page, const Stage& stage, const Tensor& t) const {
+  std::string not_due(const Page& page, const Stage& stage, const Tensor& t) {
     const std::string due = terms_.formula(t.operand);
     if (!due.empty())
-      return terms_.is(page.term, t.operand)
+      return terms_.is(page.term, t.operand, page.box.col, page.box.col + page.box.cols)
                  ? std::string()
                  : fmt::format("stores {} into tensor '{}', which holds {}", text(page), t.name, due);
     std::optional<std::uint32_t> of;
@@ -574,6 +643,19 @@ class Symbolic {
                    store.pattern.heads);
     const Chunk chunk = store.chunks.empty() ? Chunk{} : store.chunks[f % phases];
     const ElementRange range = chunk_range(box->elements(), chunk.index, std::max(chunk.of, 1u));
+    if (const Operator* op = mover_into(s_.p, t.operand, stage.origin)) {
+      if (!is_whole(page)) return fault(a, f, "stores {} into '{}', and moves what it loads", text(page), t.name);
+      const Whole whole = whole_shape(t);
+      const std::string why =
+          not_moved(*s_.p.operators, *op, OperandId{page.of}, {&page.box, &wholes_[page.whole], page.begin, page.end},
+                    {&*box, &whole, range.begin, range.end});
+      const bool as_it_lies = page.term == terms_.operand(OperandId{page.of}) && store.pattern.heads == 1;
+      if (page.kind != Page::Kind::operand || !as_it_lies || !why.empty())
+        return fault(a, f, "stores {} into '{}': {}", text(page), t.name, why);
+      std::uint64_t& most = contributions[t.id];
+      most = std::max<std::uint64_t>(most, 1);
+      return true;
+    }
     if (page.kind == Page::Kind::folded ? page.elements() != range.end - range.begin
                                         : page.box != *box || page.begin != range.begin || page.end != range.end)
       return fault(a, f, "stores {} where '{}' holds {} elements [{}, {})", text(page), t.name, to_string(*box),
@@ -612,6 +694,13 @@ class Symbolic {
     return true;
   }
 
+  // Matrices of the stack of extents `whole`.
+  std::uint64_t matrices(std::uint32_t whole) const {
+    std::uint64_t n = 1;
+    for (std::size_t d = 0; d + 2 < wholes_[whole].size(); ++d) n = product(n, wholes_[whole][d]);
+    return n;
+  }
+
   static constexpr std::uint32_t nobody = 0xffffffff;
 
   const Subject& s_;
@@ -626,8 +715,9 @@ class Symbolic {
   std::map<std::pair<std::uint32_t, bool>, std::uint32_t> others_;  // operator, transposed: number of its products
   std::vector<Whole> wholes_;                                       // by number; 0: none
   std::map<Whole, std::uint32_t> whole_ids_;
-  std::vector<TermId> joined_;       // by actor: what the pages of its row were, before they were joined
-  std::vector<std::uint64_t> base_;  // of each queue's cells in pages_
+  std::map<std::uint32_t, std::uint32_t> holds_;  // by operand of a state: what it holds, where appends changed it
+  std::vector<TermId> joined_;                    // by actor: what the pages of its row were, before they were joined
+  std::vector<std::uint64_t> base_;               // of each queue's cells in pages_
   std::vector<Page> pages_;
   std::vector<Page> held_;  // by actor: accumulator
   std::vector<std::uint64_t> run_begin_,

@@ -64,6 +64,7 @@ Terms::Terms(const SpatialProgram& p) {
   if (!p.operators) return;
   for (const Operator& op : p.operators->operators) {
     if (op.out.value >= p.operators->operands.size() || op.in.empty()) continue;
+    if (op.kind == OperatorKind::rotary) learn_rotary(*p.operators, op);
     const TermId formula = of_operator(p, op);
     if (formula == no_term) continue;
     formula_of_.emplace(op.out.value, formula);
@@ -110,6 +111,14 @@ TermId Terms::apply(ExprOp op, DType in, TermId left, TermId right) {
 TermId Terms::join(ExprOp op, DType in, TermId of) {
   return of == no_term ? no_term : intern({Kind::join, op, in, 0, of, no_term});
 }
+TermId Terms::shifted(TermId of, std::int64_t columns) {
+  if (of == no_term || columns == 0) return of;
+  return intern({Kind::shifted, {}, {}, static_cast<std::uint64_t>(columns), of, no_term});
+}
+TermId Terms::gather(TermId table, TermId indices) {
+  if (table == no_term || indices == no_term) return no_term;
+  return intern({Kind::gather, {}, {}, 0, table, indices});
+}
 TermId Terms::converted(DType from, DType to, TermId of) {
   if (of == no_term) return no_term;
   if (!holds_all(from, to)) of = intern({Kind::converted, {}, to, 0, of, no_term});
@@ -128,6 +137,32 @@ bool Terms::is(TermId term, OperandId o) const {
   if (n.kind == Kind::operand && n.number == o.value) return true;
   const auto due = formula_of_.find(o.value);
   return due != formula_of_.end() && due->second == term;
+}
+
+void Terms::learn_rotary(const OperatorGraph& g, const Operator& op) {
+  const auto in_range = [&](OperandId o) { return o.value < g.operands.size(); };
+  if (op.in.size() != 3 || !std::all_of(op.in.begin(), op.in.end(), in_range)) return;
+  const auto& shape = g.operand(op.in[0]).shape;
+  if (shape.empty() || shape.back() < 1 || op.attributes.heads == 0) return;
+  const std::uint64_t half = static_cast<std::uint64_t>(shape.back()) / op.attributes.heads / 2;
+  if (half == 0) return;
+  rotaries_[op.out.value] = {
+      op.in[0], op.in[1], op.in[2], half, accumulator_of(g.operand(op.in[0]).dtype), g.operand(op.out).dtype};
+}
+
+bool Terms::is(TermId term, OperandId o, std::uint64_t begin, std::uint64_t end) {
+  const auto turned = rotaries_.find(o.value);
+  if (turned == rotaries_.end()) return is(term, o);
+  const Rotary& r = turned->second;
+  if (term == no_term || begin >= end || begin / r.half != (end - 1) / r.half) return false;  // in several halves
+  const auto half = static_cast<std::int64_t>(r.half);
+  const std::int64_t to_angle = static_cast<std::int64_t>(begin % r.half) - static_cast<std::int64_t>(begin);
+  const bool first = begin / r.half % 2 == 0;
+  const TermId here = operand(r.x), there = shifted(here, first ? half : -half);
+  const TermId cos = shifted(operand(r.cos), to_angle), sin = shifted(operand(r.sin), to_angle);
+  const TermId due = apply(first ? ExprOp::subtract : ExprOp::add, r.in, apply(ExprOp::multiply, r.in, here, cos),
+                           apply(ExprOp::multiply, r.in, there, sin));
+  return term == converted(r.in, r.out, due);
 }
 
 // operator_graph.h, OperatorKind, line by line.
@@ -198,6 +233,8 @@ TermId Terms::of_operator(const SpatialProgram& p, const Operator& op) {
       const TermId inner = one(ExprOp::tanh, two(ExprOp::multiply, number(scale), poly));
       return given(two(ExprOp::multiply, two(ExprOp::multiply, number(0.5), x), two(ExprOp::add, number(1), inner)));
     }
+    case OperatorKind::gather:
+      return gather(x, in(1));
     case OperatorKind::cast:
       return given(x);
     case OperatorKind::softmax: {
@@ -255,6 +292,7 @@ TermId Terms::attention(const OperatorGraph& g, const Operator& op) {
 }
 
 std::string Terms::formula(OperandId o) const {
+  if (rotaries_.contains(o.value)) return "the halves of each head, turned";
   const auto due = formula_of_.find(o.value);
   return due == formula_of_.end() ? std::string() : text(due->second);
 }
@@ -276,6 +314,10 @@ std::string Terms::text(TermId term) const {
         return fmt::format("{}", std::bit_cast<double>(n.number));
       case Kind::join:
         return fmt::format("row {}({})", n.op == ExprOp::add ? "sum" : word(n.op), self(self, n.left, depth + 1));
+      case Kind::gather:
+        return fmt::format("({} by {})", self(self, n.left, depth + 1), self(self, n.right, depth + 1));
+      case Kind::shifted:
+        return fmt::format("{}[{:+}]", self(self, n.left, depth + 1), static_cast<std::int64_t>(n.number));
       case Kind::converted:
         return fmt::format("{}({})", name_of(n.type), self(self, n.left, depth + 1));
       case Kind::by_head:

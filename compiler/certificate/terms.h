@@ -35,7 +35,9 @@ class Terms {
   TermId by_head(TermId of, std::uint64_t heads);
   TermId side_by_side(TermId of, std::uint64_t heads);
   TermId apply(ExprOp op, DType in, TermId left, TermId right = no_term);
-  TermId join(ExprOp op, DType in, TermId of);  // of all elements of a row, in rising column
+  TermId join(ExprOp op, DType in, TermId of);      // of all elements of a row, in rising column
+  TermId shifted(TermId of, std::int64_t columns);  // the element so many columns further on
+  TermId gather(TermId table, TermId indices);      // the row of `table` that the element of `indices` names
   // What `of`, computed in `from`, is in `to`: itself where nothing can be lost.
   TermId converted(DType from, DType to, TermId of);
   // The same of what a stage gives away that works for operator `by` (for any, where it says none): the operand, where
@@ -44,28 +46,50 @@ class Terms {
 
   // Whether `term` is what tensors of operand `o` hold.
   bool is(TermId term, OperandId o) const;
+  // The same of a block of columns [begin, end): what a rotary gives is another formula in every half of a head.
+  bool is(TermId term, OperandId o, std::uint64_t begin, std::uint64_t end);
   // What tensors of operand `o` must hold, as text; empty where no operator says.
   std::string formula(OperandId o) const;
   std::string text(TermId term) const;
 
  private:
-  enum class Kind : std::uint8_t { unknown, operand, product, constant, apply, join, converted, by_head, side_by_side };
+  enum class Kind : std::uint8_t {
+    unknown,
+    operand,
+    product,
+    constant,
+    apply,
+    join,
+    shifted,
+    gather,
+    converted,
+    by_head,
+    side_by_side
+  };
   struct Node {
     Kind kind = Kind::unknown;
     ExprOp op = ExprOp::operand;
     DType type = DType::fp32;
-    std::uint64_t number = 0;  // operand, the constant's bits, heads, or whether a product's right is transposed
+    // operand, the constant's bits, columns, heads, or whether a product's right matrix is transposed
+    std::uint64_t number = 0;
     TermId left = no_term, right = no_term;
     friend auto operator<=>(const Node&, const Node&) = default;
   };
   TermId intern(const Node& n);
   TermId of_operator(const SpatialProgram& p, const Operator& op);
   TermId attention(const OperatorGraph& graph, const Operator& op);
+  void learn_rotary(const OperatorGraph& graph, const Operator& op);
 
   std::vector<Node> nodes_;
   std::map<Node, TermId> ids_;
   std::map<std::pair<TermId, OperatorId>, OperandId> results_;  // formula, and who asks for it -> the operand
   std::map<std::uint32_t, TermId> formula_of_;                  // operand -> formula
+  struct Rotary {
+    OperandId x, cos, sin;
+    std::uint64_t half = 1;  // columns of half a head
+    DType in = DType::fp32, out = DType::fp32;
+  };
+  std::map<std::uint32_t, Rotary> rotaries_;  // operand -> how it is turned
 };
 
 }  // namespace rdusim::certificate

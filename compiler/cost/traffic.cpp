@@ -4,6 +4,7 @@
 #include <map>
 
 #include "compiler/cost/exact.h"
+#include "compiler/ir/access_pattern.h"
 
 namespace rdusim::cost {
 
@@ -11,16 +12,12 @@ namespace {
 
 constexpr std::uint64_t most_enumerated = std::uint64_t{1} << 16;  // tuples of loops, an instance
 
-std::uint64_t tile_of(std::size_t axis, std::size_t rank, std::uint32_t native_tile) {
-  return axis + 2 >= rank ? native_tile : 1;
-}
-
 // Elements of axis `axis` that a page starting at tile `start` has.
 std::uint64_t extent_at(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile, std::size_t axis,
                         std::uint64_t start) {
   const std::uint64_t end = std::min(plus(start, pattern.page_tiles[axis]), pattern.extent_tiles[axis]);
   if (start >= end) return 0;
-  const std::uint64_t tile = tile_of(axis, tensor.shape.size(), native_tile);
+  const std::uint64_t tile = step_of(pattern, tensor.shape.size(), axis, native_tile);
   const auto elements = static_cast<std::uint64_t>(tensor.shape[axis]);
   const std::uint64_t from = std::min(times(start, tile), elements);
   const std::uint64_t to = std::min(times(end, tile), elements);
@@ -185,7 +182,7 @@ std::vector<MemoryFlow> memory_flows(const SpatialProgram& program, const Stage&
     } else {
       std::uint64_t page = bytes_of(tensor.dtype);
       for (std::size_t d = 0; d < tensor.shape.size(); ++d)
-        page = times(page, times(pattern.page_tiles[d], tile_of(d, tensor.shape.size(), tile)));
+        page = times(page, times(pattern.page_tiles[d], step_of(pattern, tensor.shape.size(), d, tile)));
       flow.bytes = times(times(page, stage.firings), trips);
     }
     flows.push_back(std::move(flow));

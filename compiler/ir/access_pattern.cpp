@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/support/units.h"
+
 namespace rdusim {
 namespace {
 
@@ -91,10 +93,22 @@ TileBox page_at(const AccessPattern& pattern, std::size_t instance, std::uint64_
   return box;
 }
 
+std::vector<std::uint64_t> steps_in(const AccessPattern& pattern, const Tensor& tensor) {
+  if (pattern.grain.empty()) return tensor.tiles;
+  std::vector<std::uint64_t> steps;
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+    steps.push_back(ceil_div(static_cast<std::uint64_t>(tensor.shape[d]), pattern.grain[d]));
+  return steps;
+}
+
 bool movable(const TileBox& page, const std::vector<std::uint64_t>& tiles) {
   for (std::size_t d = 0; d < tiles.size(); ++d)
     if (page.size[d] == 0 || page.begin[d] >= tiles[d] || page.size[d] > tiles[d] - page.begin[d]) return false;
   return true;
+}
+
+bool movable(const TileBox& page, const AccessPattern& pattern, const Tensor& tensor) {
+  return pattern.grain.empty() ? movable(page, tensor.tiles) : movable(page, steps_in(pattern, tensor));
 }
 
 std::optional<std::uint64_t> movable_pages(const AccessPattern& pattern, std::size_t instance,
@@ -121,8 +135,9 @@ MatrixElement in_heads(MatrixElement at, const std::vector<std::int64_t>& whole,
   return {(at.row / rows * heads + at.col / width) * rows + at.row % rows, at.col % width};
 }
 
-AxisRange elements_of(const Tensor& tensor, const TileBox& page, std::size_t axis, std::uint32_t native_tile) {
-  const auto tile = static_cast<std::int64_t>(tile_extent(tensor.shape.size(), axis, native_tile));
+AxisRange elements_of(const AccessPattern& pattern, const Tensor& tensor, const TileBox& page, std::size_t axis,
+                      std::uint32_t native_tile) {
+  const auto tile = static_cast<std::int64_t>(step_of(pattern, tensor.shape.size(), axis, native_tile));
   const std::int64_t begin = static_cast<std::int64_t>(page.begin[axis]) * tile;
   const std::int64_t end = static_cast<std::int64_t>(page.begin[axis] + page.size[axis]) * tile;
   return {tensor.offset[axis] + begin, tensor.offset[axis] + std::min(end, tensor.shape[axis])};

@@ -12,7 +12,7 @@
 
 namespace rdusim {
 
-// A rectangle of tiles: along axis d, tiles [begin[d], begin[d] + size[d]).
+// A rectangle of tiles, or of steps of the pattern's grain: along axis d, [begin[d], begin[d] + size[d]).
 struct TileBox {
   std::vector<std::uint64_t> begin;
   std::vector<std::uint64_t> size;
@@ -32,6 +32,15 @@ struct AxisRange {
 // Elements along `axis` that one tile spans: the native tile on the last two axes, 1 on those before.
 std::uint64_t tile_extent(std::size_t rank, std::size_t axis, std::uint32_t native_tile);
 
+// Elements along `axis` that the pattern counts as one: its grain, or a tile.
+inline std::uint64_t step_of(const AccessPattern& pattern, std::size_t rank, std::size_t axis,
+                             std::uint32_t native_tile) {
+  return pattern.grain.empty() ? tile_extent(rank, axis, native_tile) : pattern.grain[axis];
+}
+
+// The extents of `tensor` in steps of the pattern.
+std::vector<std::uint64_t> steps_in(const AccessPattern& pattern, const Tensor& tensor);
+
 // The product of the loops: pages of one instance in a trip. Nothing on overflow.
 std::optional<std::uint64_t> pages_per_trip(const AccessPattern& pattern);
 
@@ -39,8 +48,9 @@ std::optional<std::uint64_t> pages_per_trip(const AccessPattern& pattern);
 // pages_per_trip.
 TileBox page_at(const AccessPattern& pattern, std::size_t instance, std::uint64_t page);
 
-// Whether a page can be moved at all: it is not empty and lies wholly in a tensor of `tiles`.
+// Whether a page can be moved at all: it is not empty and lies wholly in a tensor of `tiles`, or steps.
 bool movable(const TileBox& page, const std::vector<std::uint64_t>& tiles);
+bool movable(const TileBox& page, const AccessPattern& pattern, const Tensor& tensor);
 
 // How many of an instance's pages in a trip can be moved. Needs no enumeration: a page can be moved where its start
 // stays below a limit on each axis, so whole sub-nests count at once. Nothing where a nest is so irregular that it
@@ -59,7 +69,8 @@ struct MatrixElement {
 MatrixElement in_heads(MatrixElement at, const std::vector<std::int64_t>& whole, std::uint64_t heads);
 
 // The elements of the whole operand that `page` of `tensor` spans along `axis`, clipped to the tensor. Requires a
-// movable page.
-AxisRange elements_of(const Tensor& tensor, const TileBox& page, std::size_t axis, std::uint32_t native_tile);
+// movable page of the pattern.
+AxisRange elements_of(const AccessPattern& pattern, const Tensor& tensor, const TileBox& page, std::size_t axis,
+                      std::uint32_t native_tile);
 
 }  // namespace rdusim

@@ -20,6 +20,10 @@ PageFrame result_of(const SpatialProgram& p, const Stage& s, const std::vector<P
   for (const Port& port : s.ports)
     if (port.direction == Direction::input) inputs.push_back(&frames[port.buffer.value]);
   const bool known = std::none_of(inputs.begin(), inputs.end(), [](const PageFrame* f) { return f->empty(); });
+  if (const auto* load = std::get_if<Load>(&s.kind); load != nullptr && load->indexed) {
+    const PageFrame table = frame_of(p.tensor(load->tensor), 1);
+    return inputs.size() != 1 || !known ? PageFrame{} : PageFrame{inputs[0]->back(), table.back()};
+  }
   if (const auto* load = std::get_if<Load>(&s.kind)) return frame_of(p.tensor(load->tensor), load->pattern.heads);
   if (const auto* recv = std::get_if<Recv>(&s.kind)) return frames[p.edge(recv->edge).buffer.value];
   if (const auto* matmul = std::get_if<MatmulTiles>(&s.kind)) {

@@ -1,6 +1,7 @@
 // What the pages of each buffer are blocks of: the extents of the whole that they are cut from, whoever made it.
 //
 //   loaded               the whole operand's shape; in heads, that of the stack of them
+//   loaded by index      as many rows as indices, the columns of the table
 //   landed               that of the pages that were sent
 //   a matmul's           the stack and rows of a, the columns (transposed: the rows) of b
 //   element-wise         that of what it takes

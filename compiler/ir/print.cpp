@@ -292,6 +292,7 @@ std::string pattern_text(const AccessPattern& a) {
     text += fmt::format(" from ({})", joined(a.first.front(), ","));
     if (a.first.size() > 1) text += fmt::format("..({})", joined(a.first.back(), ","));
   }
+  if (!a.grain.empty()) text += fmt::format(" in steps of {}", joined(a.grain, "x"));
   return text;
 }
 
@@ -409,11 +410,11 @@ class Printer {
       const Printer& print;
       const Chips& as;
       std::string operator()(const Load& k) const {
-        return fmt::format(" {}, {}{}", print.tensor_name(k.tensor, as), pattern_text(k.pattern),
-                           k.multicast_set.empty()
-                               ? ""
-                               : fmt::format(", {} multicast sets",
-                                             1 + *std::max_element(k.multicast_set.begin(), k.multicast_set.end())));
+        return fmt::format(
+            " {}, {}{}{}", print.tensor_name(k.tensor, as), pattern_text(k.pattern), k.indexed ? ", rows by index" : "",
+            k.multicast_set.empty() ? ""
+                                    : fmt::format(", {} multicast sets", 1 + *std::max_element(k.multicast_set.begin(),
+                                                                                               k.multicast_set.end())));
       }
       std::string operator()(const Store& k) const {
         return fmt::format(" {}, {}{}", print.tensor_name(k.tensor, as), pattern_text(k.pattern),

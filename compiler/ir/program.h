@@ -69,19 +69,21 @@ Cyclic<T> always(T value) {
   return {{1, std::move(value)}};
 }
 
-// Which page of a tensor each firing of each instance of a Load or Store touches: a loop nest over tiles.
+// Which page of a tensor each firing of each instance of a Load or Store touches: a loop nest over tiles, or over steps
+// of another grain: rows in the middle of a tile, the columns of half a head.
 //
 // Firing f of a trip is the tuple (i_0, i_1, ...) of the loops, outermost first, the last fastest (for a Store that takes
 // a page in several chunks, f counts whole pages). The page starts, along axis d, at tile
 //     first[instance][d] + sum over loops l of i_l * stride[l][d]
 // and is page_tiles[d] tiles long, clipped to extent_tiles[d], which is the tensor's extent in tiles *as lowering saw
 // it*. A page whose clipped rectangle does not lie wholly in the tensor's own tile grid can never be moved: the verifier
-// counts it as never pushed.
+// counts it as never pushed. With a grain, read "step of grain[d] elements" for "tile" throughout: starts and sizes are
+// multiples of it, and the last step of an axis may be ragged.
 //
 // `heads` above 1: on chip the pages are blocks of a stack of that many matrices for each matrix of the tensor, one for
 // each of `heads` equal parts of its whole's columns, in their order (the heads of an attention lie side by side). A part
 // is whole tiles, and a page lies in one: page_tiles of the last axis divides a part, and first and stride there are
-// multiples of page_tiles. Where pages lie in memory does not depend on it.
+// multiples of page_tiles; there is no grain. Where pages lie in memory does not depend on it.
 struct AccessPattern {
   std::vector<std::uint64_t> loops;                 // trip counts, outermost first; their product is the firings
   std::vector<std::vector<std::uint64_t>> stride;   // [loop][axis], tiles
@@ -89,6 +91,7 @@ struct AccessPattern {
   std::vector<std::uint64_t> page_tiles;            // [axis]
   std::vector<std::uint64_t> extent_tiles;          // [axis]
   std::uint64_t heads = 1;
+  std::vector<std::uint64_t> grain = {};            // [axis], elements of a step; empty: tiles, as above
   friend bool operator==(const AccessPattern&, const AccessPattern&) = default;
 };
 
@@ -124,12 +127,18 @@ struct Tensor {
 // Stores of its own section write that tensor, it starts when all of them have completed their firings: the control
 // network joins their completions and brings them to the load's sites. Such a section makes one trip, and no circle of
 // hand-offs and of such waits may close.
+//
+// `indexed`: a first port, an input, brings pages of indices (int32 or int64, of one row), whose chunk of a firing says
+// which rows of the tensor, a matrix, the firing's page has: row i is that of index i, zeros where there is none. It is a
+// whole value of its own, and lies at the indices' places: index i of all makes row i. The pattern says how many rows and
+// which columns a page has, and at which rows memory is read as far as time goes: time does not depend on values.
 struct Load {
   TensorId tensor;
   AccessPattern pattern;
   // Set number of each instance; instances of one set share one read, and fire as one, when all their buffers have room.
   // Empty: each instance reads for itself. Members of a set have the same `first`.
   std::vector<std::uint32_t> multicast_set;
+  bool indexed = false;
   friend bool operator==(const Load&, const Load&) = default;
 };
 
@@ -227,6 +236,9 @@ using AffineMap = std::vector<std::vector<std::int64_t>>;
 //                          is. A row may be several pages side by side: the bodies' cycle is their number, the first
 //                          phase starts afresh, and the last pushes
 // In the last two forms bodies read no `accumulator`, and what is taken and made are whole values, never partial sums.
+// A {parallel, parallel} body of identities may be `shifted`: its operands agree in their rows and in how many columns
+// they have, but lie in other columns of other wholes, as the halves of a head and the angles' cosines do. The result
+// lies where the operand does that its body takes first.
 struct Generic {
   std::vector<IteratorKind> iterators;
   std::vector<AffineMap> maps;  // one an input port, then one for the output
@@ -234,6 +246,7 @@ struct Generic {
   DType accumulator = DType::fp32;  // arithmetic is done in this type
   DType result = DType::fp32;       // pages pushed have this type
   std::optional<ExprOp> join;       // {parallel, reduction} only: add, maximum or minimum
+  bool shifted = false;             // {parallel, parallel} only
   friend bool operator==(const Generic&, const Generic&) = default;
 };
 inline bool folds_items(const Generic& g) {

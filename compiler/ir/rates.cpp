@@ -55,7 +55,7 @@ std::optional<PortCounts> count_pages(const SpatialProgram& program, const Stage
                                       std::size_t instance) {
   std::uint64_t firings = stage.firings;
   if (const auto access = access_of(program, stage)) {
-    const auto pages = movable_pages(*access->pattern, instance, access->tensor->tiles);
+    const auto pages = movable_pages(*access->pattern, instance, steps_in(*access->pattern, *access->tensor));
     if (!pages || __builtin_mul_overflow(*pages, firings_per_page(stage), &firings)) return std::nullopt;
   }
   const std::uint64_t trips = program.sections[stage.section.value].trips;
@@ -82,7 +82,7 @@ bool counts_alike(const SpatialProgram& program, const Stage& stage) {
     for (std::size_t d = 0; d < last.size(); ++d) last[d] = std::max(last[d], first[d]);
   AccessPattern furthest = *access->pattern;
   furthest.first = {last};
-  return movable_pages(furthest, 0, access->tensor->tiles) == pages;
+  return movable_pages(furthest, 0, steps_in(furthest, *access->tensor)) == pages;
 }
 
 std::optional<std::uint64_t> hyperperiod(const Stage& stage) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace rdusim {
 namespace {
 
@@ -48,6 +50,21 @@ RowPlace row_place(const std::vector<TakenPage>& taken, const PageFrame& frame) 
   }
   if (!everywhere) return {{}, "no page that it takes has the rows of the result in every matrix of the stack"};
   return {std::move(box), {}};
+}
+
+RowPlace shifted_place(const std::vector<TakenPage>& taken) {
+  if (taken.empty()) return {{}, "it takes no page"};
+  const ElementBox& first = *taken.front().box;
+  for (const TakenPage& page : taken) {
+    const ElementBox& box = *page.box;
+    if (box.size() != first.size() || !std::equal(box.begin(), box.end() - 1, first.begin()))
+      return {{}, fmt::format("{} and {} have other rows", taken.front().name, page.name)};
+    if (box.back().size() != first.back().size())
+      return {{},
+              fmt::format("{} has {} columns, and {} {}", taken.front().name, first.back().size(), page.name,
+                          box.back().size())};
+  }
+  return {first, {}};
 }
 
 }  // namespace rdusim

@@ -27,4 +27,8 @@ struct RowPlace {
 };
 RowPlace row_place(const std::vector<TakenPage>& taken, const PageFrame& frame);
 
+// The same of a body whose operands are shifted: of one place in every axis but the columns, of which each has as many.
+// The first says where the result lies.
+RowPlace shifted_place(const std::vector<TakenPage>& taken);
+
 }  // namespace rdusim

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "compiler/workload/operator_traits.h"
+
 namespace rdusim {
 namespace {
 
@@ -82,11 +84,12 @@ std::uint32_t SumFindings::box_id(const ElementBox& box) {
   return at->second;
 }
 
-std::uint32_t SumFindings::box_of(const Tensor& tensor, const TileBox& page, std::uint64_t heads) {
+std::uint32_t SumFindings::box_of(const AccessPattern& pattern, const Tensor& tensor, const TileBox& page) {
   ElementBox box;
   if (tensor.shape.size() == 1) box.push_back({0, 1});
-  for (std::size_t d = 0; d < tensor.shape.size(); ++d) box.push_back(elements_of(tensor, page, d, native_tile_));
-  if (heads > 1) {
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+    box.push_back(elements_of(pattern, tensor, page, d, native_tile_));
+  if (const std::uint64_t heads = pattern.heads; heads > 1) {
     const std::int64_t width = tensor.whole.back() / static_cast<std::int64_t>(heads);
     const std::int64_t head = box.back().begin / width;
     box.back() = {box.back().begin - head * width, box.back().end - head * width};
@@ -151,6 +154,7 @@ void SumFindings::check_stored(const Stage& stage, const Tensor& tensor, std::ui
   std::optional<OperatorId> writer;
   if (const auto at = writer_of_operand_.find(tensor.operand.value); at != writer_of_operand_.end())
     writer = at->second;
+  if (content.kind == Kind::data && moved(stage, tensor, page, chunk, content)) return;
   if (content.kind != Kind::sum) {
     if (writer)
       fault(Code::RDU3024, stage.id,
@@ -174,6 +178,25 @@ void SumFindings::check_stored(const Stage& stage, const Tensor& tensor, std::ui
                       p_.operators->operators[writer->value].name));
   else
     check_order(stage, content, owner_of(*f.op));
+}
+
+// Whether it is a move that stores what it has loaded: of one of its operands, and as many elements as are due. That
+// they are the right ones is what the certificate proves.
+bool SumFindings::moved(const Stage& stage, const Tensor& tensor, std::uint32_t page, Chunk chunk,
+                        const PageContent& content) {
+  if (!p_.operators || !stage.origin || stage.origin->value >= p_.operators->operators.size()) return false;
+  const OperatorGraph& graph = *p_.operators;
+  const Operator& op = graph.operators[stage.origin->value];
+  if (!is_move(op.kind) || storage_of(graph, op.out) != tensor.operand) return false;
+  const OperandId from = p_.tensor(TensorId{content.source}).operand;
+  const bool its_own =
+      std::any_of(op.in.begin(), op.in.end(), [&](OperandId in) { return storage_of(graph, in) == from; });
+  const PageContent due = part_of({content.kind, content.source, page, 0, sizes_[page]}, chunk);
+  if (!its_own || content.end - content.begin != due.end - due.begin)
+    fault(Code::RDU3044, stage.id,
+          fmt::format("'{}' stores {} of '{}' where '{}' has {}, which '{}' does not move there", stage.name,
+                      place(content), p_.tensor(TensorId{content.source}).name, tensor.name, place(due), op.name));
+  return true;
 }
 
 // A value lies where the store puts it, and its stage computes the operator whose output is stored. That it is the

@@ -50,8 +50,8 @@ class SumFindings {
   std::uint32_t box_id(const ElementBox& box);
   const ElementBox& box(std::uint32_t id) const { return boxes_[id]; }
   std::uint64_t size(std::uint32_t id) const { return sizes_[id]; }  // elements
-  // The place on chip of a movable page of `tensor`.
-  std::uint32_t box_of(const Tensor& tensor, const TileBox& page, std::uint64_t heads);
+  // The place on chip of a movable page of `tensor` that a pattern names.
+  std::uint32_t box_of(const AccessPattern& pattern, const Tensor& tensor, const TileBox& page);
 
   // Whose products a matmul stage adds: its operator's; where that is no matmul, and several stages multiply for it, a
   // number for those that multiply by a transposed operand, and one for the others.
@@ -96,6 +96,7 @@ class SumFindings {
     std::optional<StageId> store;  // the first that stores a sum of the operator
   };
 
+  bool moved(const Stage& stage, const Tensor& tensor, std::uint32_t page, Chunk chunk, const PageContent& content);
   void check_value(const Stage& stage, const Tensor& tensor, std::uint32_t page, Chunk chunk,
                    const PageContent& content);
   const Facts& facts(SumId sum);

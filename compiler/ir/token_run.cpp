@@ -162,7 +162,7 @@ void TokenRun::wake_producer(const Channel& c) {
 
 bool TokenRun::moves(const Actor& a) const {
   return a.pattern == nullptr ||
-         movable(page_at(*a.pattern, a.instance, a.fired / firings_per_page(*a.stage)), a.tensor->tiles);
+         movable(page_at(*a.pattern, a.instance, a.fired / firings_per_page(*a.stage)), *a.pattern, *a.tensor);
 }
 
 const std::vector<TokenRun::Index>* TokenRun::joint_of(Index actor) const {

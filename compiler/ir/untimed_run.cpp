@@ -52,6 +52,7 @@ class Contents {
   PageContent value(const TokenRun::Actor& a, Held& held);
   PageContent by_rows(const TokenRun::Actor& a, Held& held);
   PageContent mixed(const TokenRun::Actor& a, const std::string& what);
+  PageContent gathered(const TokenRun::Actor& a, const Load& load);
   PageContent combine(const TokenRun::Actor& a, ExprOp op, const PageContent& left, const PageContent& right);
   PageContent not_a_sum(const TokenRun::Actor& a, PageContent content);
   void accumulate(const TokenRun::Actor& actor, Held& a);
@@ -135,15 +136,16 @@ void Contents::fire(Index i) {
     return;
   }
   PageContent result;
-  if (const auto* load = std::get_if<Load>(&a.stage->kind)) {
+  if (const auto* load = std::get_if<Load>(&a.stage->kind); load != nullptr && load->indexed) {
+    result = gathered(a, *load);
+  } else if (load != nullptr) {
     const Index box =
-        findings_.box_of(p_.tensor(load->tensor), page_at(load->pattern, a.instance, a.fired), load->pattern.heads);
+        findings_.box_of(load->pattern, p_.tensor(load->tensor), page_at(load->pattern, a.instance, a.fired));
     result = {PageContent::Kind::data, load->tensor.value, box, 0, findings_.size(box)};
   } else if (const auto* store = std::get_if<Store>(&a.stage->kind)) {
     const Tensor& tensor = p_.tensor(store->tensor);
     const std::uint64_t phases = firings_per_page(*a.stage);
-    const Index box =
-        findings_.box_of(tensor, page_at(store->pattern, a.instance, a.fired / phases), store->pattern.heads);
+    const Index box = findings_.box_of(store->pattern, tensor, page_at(store->pattern, a.instance, a.fired / phases));
     const Chunk chunk = store->chunks.empty() ? Chunk{} : store->chunks[a.fired % phases];
     for (const TokenRun::PortState& port : a.ports)
       if (port.pop.value() > 0) findings_.check_stored(*a.stage, tensor, box, chunk, front(port));
@@ -362,6 +364,22 @@ PageContent Contents::mixed(const TokenRun::Actor& a, const std::string& what) {
   return {PageContent::Kind::spoilt, 0, none, 0, 0};
 }
 
+// Rows of a table, where their indices lie.
+PageContent Contents::gathered(const TokenRun::Actor& a, const Load& load) {
+  const PageContent index = not_a_sum(a, front(a.ports[0]));
+  if (index.kind == PageContent::Kind::spoilt) return index;
+  ElementBox box =
+      findings_.box(findings_.box_of(load.pattern, p_.tensor(load.tensor), page_at(load.pattern, a.instance, a.fired)));
+  const auto count = static_cast<std::int64_t>(index.end - index.begin);
+  if (index.box == none || findings_.box(index.box).size() != 2 || findings_.box(index.box)[0].size() != 1 ||
+      box[0].size() != count)
+    return mixed(a, fmt::format("{} indices for {} rows", count, box[0].size()));
+  const std::int64_t first = findings_.box(index.box)[1].begin + static_cast<std::int64_t>(index.begin);
+  box[0] = {first, first + count};
+  const Index id = findings_.box_id(box);
+  return {PageContent::Kind::computed, a.stage->id.value, id, 0, findings_.size(id)};
+}
+
 // An element-wise body that does more than add: its operands are whole, and of one place.
 PageContent Contents::value(const TokenRun::Actor& a, Held& held) {
   using Kind = PageContent::Kind;
@@ -401,7 +419,7 @@ PageContent Contents::by_rows(const TokenRun::Actor& a, Held& held) {
         {&findings_.box(page.box), frames[node.index], map[0][0] != 0, map[1][1] != 0, fmt::format("'{}'", name)});
   }
   const PageFrame frame = row_frame(frames);
-  const RowPlace place = row_place(taken, frame);
+  const RowPlace place = generic.shifted ? shifted_place(taken) : row_place(taken, frame);
   if (!place.box) return held.value = mixed(a, place.fault);
   ElementBox box = *place.box;
   if (joins_rows(generic)) {

@@ -92,6 +92,9 @@ std::vector<std::string> body_faults(const Generic& g, std::size_t inputs) {
         "version runs no others");
     return faults;
   }
+  if (g.shifted && (!by_row(g) || joins_rows(g) ||
+                    !std::all_of(g.maps.begin(), g.maps.end(), [&](const AffineMap& m) { return m == all_of_it; })))
+    faults.emplace_back("its operands are shifted, and it does not work on whole rows and columns of each");
   if (joins_rows(g) != g.join.has_value())
     faults.emplace_back(g.join ? "it joins what is no row" : "it reduces rows, and does not say by what");
   else if (g.join && *g.join != ExprOp::add && *g.join != ExprOp::maximum && *g.join != ExprOp::minimum)

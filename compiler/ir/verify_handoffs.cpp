@@ -26,7 +26,10 @@ struct Shape {
 Shape shape_of(const StageKind& kind) {
   constexpr std::size_t many = 4096;
   struct Visitor {
-    Shape operator()(const Load&) const { return {0, 0, 1, 1}; }
+    Shape operator()(const Load& k) const {
+      const std::size_t inputs = k.indexed ? 1 : 0;
+      return {inputs, inputs, 1, 1};
+    }
     Shape operator()(const Store&) const { return {1, many, 0, 0}; }
     Shape operator()(const MatmulTiles&) const { return {2, 2, 1, 1}; }
     Shape operator()(const Generic&) const { return {1, many, 1, many}; }
@@ -108,7 +111,11 @@ void check_ports(const Subject& s, Diagnostics& out) {
         wrong(fmt::format("it is on chip {}, and '{}' lies in the memory of chip {}", p.chip_of(st).value, t.name,
                           t.chip.value));
     };
-    if (const auto* k = std::get_if<Load>(&st.kind)) check_tensor(k->tensor);
+    if (const auto* k = std::get_if<Load>(&st.kind)) {
+      check_tensor(k->tensor);
+      if (k->indexed && (p.tensor(k->tensor).shape.size() != 2 || k->pattern.heads != 1 || !k->multicast_set.empty()))
+        wrong("its rows are indexed, and it reads no matrix, or by heads, or for several sites");
+    }
     if (const auto* k = std::get_if<Store>(&st.kind)) check_tensor(k->tensor);
     if (const auto* g = std::get_if<Generic>(&st.kind)) {
       for (const std::string& what : body_faults(*g, inputs)) wrong(what);
@@ -128,6 +135,8 @@ void check_rates(const Subject& s, Diagnostics& out) {
     const auto* generic = std::get_if<Generic>(&st.kind);
     const bool rows = generic != nullptr && by_row(*generic), joins = rows && joins_rows(*generic);
     const std::uint64_t row_pages = generic != nullptr ? cycle_length(generic->bodies) : 1;
+    const auto* load = std::get_if<Load>(&st.kind);
+    const bool indexed = load != nullptr && load->indexed;
     const bool one_a_firing = std::holds_alternative<Load>(st.kind) || std::holds_alternative<Recv>(st.kind) ||
                               std::holds_alternative<CollectiveStage>(st.kind);
     struct State {
@@ -165,8 +174,10 @@ void check_rates(const Subject& s, Diagnostics& out) {
           say(fmt::format("pops {} pages and needs {}", pop, need));
         } else if (push > port.claimed) {
           say(fmt::format("pushes {} pages, and {} are reserved", push, port.claimed));
-        } else if (one_a_firing && (input ? pop != 1 : push != 1 || reserve != 1)) {
+        } else if (one_a_firing && (input ? pop != 1 && !indexed : push != 1 || reserve != 1)) {
           say(fmt::format("a {} moves one page a firing", kind_name(st)));
+        } else if (indexed && input && need != 1) {
+          say("a load whose rows are indexed needs a page of indices every firing");
         } else if (matmul != nullptr && input && need == 0) {
           say("a matmul takes a page of each operand every firing");
         } else if (matmul != nullptr && st.ports[i].chunk != always(Chunk{})) {
@@ -582,7 +593,10 @@ void check_dtypes(const Subject& s, Diagnostics& out) {
     const auto dtype = [&](std::size_t port) { return p.buffer(st.ports[port].buffer).dtype; };
     const auto name = [&](std::size_t port) { return place_of(p.buffer(st.ports[port].buffer)); };
     if (const auto* k = std::get_if<Load>(&st.kind))
-      agree(name(0), dtype(0), place_of(p.tensor(k->tensor)), p.tensor(k->tensor).dtype);
+      agree(name(st.ports.size() - 1), dtype(st.ports.size() - 1), place_of(p.tensor(k->tensor)),
+            p.tensor(k->tensor).dtype);
+    if (const auto* k = std::get_if<Load>(&st.kind); k != nullptr && k->indexed && dtype(0) != DType::int64)
+      agree(name(0), dtype(0), place_of(st) + "'s indices", DType::int32);
     if (const auto* k = std::get_if<Store>(&st.kind))
       for (std::size_t i = 0; i < st.ports.size(); ++i)
         agree(name(i), dtype(i), place_of(p.tensor(k->tensor)), p.tensor(k->tensor).dtype);

@@ -261,6 +261,8 @@ void check_pattern_sizes(const Subject& s, const Stage& st, const AccessPattern&
       std::any_of(a.first.begin(), a.first.end(), [&](const auto& row) { return row.size() != rank; }))
     return wrong(fmt::format("its access pattern does not have the rank {} of '{}', or not a stride for each loop",
                              rank, t.name));
+  if (!a.grain.empty() && (a.grain.size() != rank || std::count(a.grain.begin(), a.grain.end(), 0u) != 0))
+    return wrong(fmt::format("its access pattern does not have a grain of 1 or more for each axis of '{}'", t.name));
   if (a.first.size() != instances)
     return wrong(fmt::format("its access pattern has {} instances, and its group {}", a.first.size(), instances));
   const auto pages = pages_per_trip(a);
@@ -278,7 +280,9 @@ void check_pattern_sizes(const Subject& s, const Stage& st, const AccessPattern&
       fits = fits && a.loops[l] != 0 && !__builtin_mul_overflow(a.loops[l] - 1, a.stride[l][d], &step) &&
              !__builtin_add_overflow(reach, step, &reach);
     }
-    constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max() / 65536;  // tiles; times a tile it fits
+    // In steps; times the elements of one it fits. A tile has at most 65536.
+    const std::uint64_t most =
+        std::uint64_t{std::numeric_limits<std::int64_t>::max()} / (a.grain.empty() ? std::uint64_t{65536} : a.grain[d]);
     if (!fits || reach > most || a.extent_tiles[d] > most)
       return wrong(fmt::format("axis {}: its access pattern reaches further than can be counted", d));
   }
@@ -286,6 +290,7 @@ void check_pattern_sizes(const Subject& s, const Stage& st, const AccessPattern&
     const std::uint64_t tile = s.p.header.native_tile, page = a.page_tiles.back();
     const auto columns = static_cast<std::uint64_t>(t.whole.back());
     const auto lies_in_one = [&](std::uint64_t at) { return at % page == 0; };
+    if (!a.grain.empty()) return wrong(fmt::format("pages of '{}' lie in heads, and have a grain", t.name));
     if (rank < 2 || a.heads == 0 || columns % a.heads != 0 || columns / a.heads % tile != 0)
       return wrong(fmt::format("{} columns of '{}' are no {} heads of whole tiles", columns, t.name, a.heads));
     if (!lies_in_one(columns / a.heads / tile) || static_cast<std::uint64_t>(t.offset.back()) % (page * tile) != 0 ||
@@ -298,13 +303,14 @@ void check_pattern_sizes(const Subject& s, const Stage& st, const AccessPattern&
   Bytes bytes = bytes_of(t.dtype);
   std::vector<std::uint64_t> tiles;
   for (std::size_t d = 0; d < rank; ++d) {
-    tiles.push_back(std::min(a.page_tiles[d], a.extent_tiles[d]));
+    const std::uint64_t steps = std::min(a.page_tiles[d], a.extent_tiles[d]);
     const std::uint64_t span =
-        std::min(static_cast<std::uint64_t>(t.shape[d]), tiles.back() * tile_extent(rank, d, s.p.header.native_tile));
+        std::min(static_cast<std::uint64_t>(t.shape[d]), steps * step_of(a, rank, d, s.p.header.native_tile));
+    tiles.push_back(a.grain.empty() ? steps : ceil_div(span, tile_extent(rank, d, s.p.header.native_tile)));
     if (__builtin_mul_overflow(bytes, span, &bytes)) return wrong("a page of more bytes than can be counted");
   }
-  if (!std::holds_alternative<Load>(st.kind) || st.ports.size() != 1) return;
-  const Buffer& b = s.p.buffer(st.ports[0].buffer);
+  if (!std::holds_alternative<Load>(st.kind) || st.ports.empty()) return;
+  const Buffer& b = s.p.buffer(st.ports.back().buffer);
   const auto page = checked_product(tiles);
   if (!page || *page > b.page_tiles || (b.page_bytes != 0 && b.page_bytes < bytes))
     wrong(fmt::format("its pages have {} tiles and {} bytes, and those of '{}' {} tiles and {} bytes", page.value_or(0),

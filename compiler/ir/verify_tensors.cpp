@@ -62,13 +62,30 @@ struct WriteFault {
 
 constexpr std::uint64_t most_tiles = std::uint64_t{1} << 24;
 
-// Which tiles of a tensor are written not at all or more than once by `stores`: a map of the tiles, filled page by
-// page.
+// What a map of the writes to `t` counts along an axis, in elements: a tile, or what divides the steps of all stores.
+std::vector<std::uint64_t> cells_of(const Tensor& t, const std::vector<const Stage*>& stores,
+                                    std::uint32_t native_tile) {
+  std::vector<std::uint64_t> cells;
+  for (std::size_t d = 0; d < t.shape.size(); ++d) {
+    std::uint64_t cell = 0;
+    for (const Stage* st : stores)
+      cell = std::gcd(cell, step_of(std::get<Store>(st->kind).pattern, t.shape.size(), d, native_tile));
+    cells.push_back(cell);
+  }
+  return cells;
+}
+
+// Which tiles (or cells) of a tensor are written not at all or more than once by `stores`: a map of them, filled page
+// by page.
 class WriteMap {
  public:
-  explicit WriteMap(const Tensor& t) : tiles_(t.tiles) {
+  WriteMap(const Tensor& t, std::vector<std::uint64_t> cells, std::uint32_t native_tile)
+      : t_(t), cells_(std::move(cells)), native_tile_(native_tile) {
     std::uint64_t n = 1;
-    for (std::uint64_t extent : tiles_) n *= extent;
+    for (std::size_t d = 0; d < cells_.size(); ++d) {
+      tiles_.push_back(ceil_div(static_cast<std::uint64_t>(t.shape[d]), cells_[d]));
+      n *= tiles_.back();
+    }
     times_.assign(n, 0);
   }
 
@@ -79,8 +96,9 @@ class WriteMap {
     const std::uint64_t pages = stage.firings / firings_per_page(stage);
     for (std::size_t i = 0; i < instances; ++i)
       for (std::uint64_t page = 0; page < pages; ++page) {
-        const TileBox box = page_at(store.pattern, i, page);
-        if (!movable(box, tiles_)) continue;
+        TileBox box = page_at(store.pattern, i, page);
+        if (!movable(box, store.pattern, t_)) continue;
+        if (!store.pattern.grain.empty()) to_cells(box, store.pattern);
         if (whole) {
           mark(box);
         } else {
@@ -112,6 +130,15 @@ class WriteMap {
   }
 
  private:
+  void to_cells(TileBox& box, const AccessPattern& pattern) const {
+    for (std::size_t d = 0; d < cells_.size(); ++d) {
+      const AxisRange range = elements_of(pattern, t_, box, d, native_tile_);
+      const auto begin = static_cast<std::uint64_t>(range.begin - t_.offset[d]);
+      const auto end = static_cast<std::uint64_t>(range.end - t_.offset[d]);
+      box.begin[d] = begin / cells_[d];
+      box.size[d] = ceil_div(end, cells_[d]) - box.begin[d];
+    }
+  }
   void mark(const TileBox& box) {
     std::vector<std::uint64_t> at = box.begin;
     while (true) {
@@ -135,6 +162,9 @@ class WriteMap {
     return at;
   }
 
+  const Tensor& t_;
+  std::vector<std::uint64_t> cells_;  // elements, by axis
+  std::uint32_t native_tile_;
   std::vector<std::uint64_t> tiles_;
   std::vector<std::uint8_t> times_;  // by tile: 0, 1, or more
   std::map<TileBox, std::vector<Part>> partial_;
@@ -328,7 +358,10 @@ void check_outputs(const Subject& s, Diagnostics& out) {
     }
     std::uint64_t tiles = 1;
     bool countable = true;
-    for (std::uint64_t extent : t.tiles) countable = countable && !__builtin_mul_overflow(tiles, extent, &tiles);
+    const std::vector<std::uint64_t> cells = cells_of(t, stores, p.header.native_tile);
+    for (std::size_t d = 0; d < cells.size(); ++d)
+      countable = countable &&
+                  !__builtin_mul_overflow(tiles, ceil_div(static_cast<std::uint64_t>(t.shape[d]), cells[d]), &tiles);
     std::uint64_t pages = 0;
     for (const Stage* st : stores) {
       std::uint64_t n = 0;
@@ -342,7 +375,7 @@ void check_outputs(const Subject& s, Diagnostics& out) {
       continue;
     }
     const bool alike = [&] {
-      if (last == nullptr || last->tiles != t.tiles) return false;
+      if (last == nullptr || last->tiles != t.tiles || last->shape != t.shape) return false;
       const auto& before = stores_of[last->id.value];
       if (before.size() != stores.size()) return false;
       for (std::size_t i = 0; i < stores.size(); ++i) {
@@ -353,7 +386,7 @@ void check_outputs(const Subject& s, Diagnostics& out) {
       return true;
     }();
     if (!alike) {
-      WriteMap map(t);
+      WriteMap map(t, cells, p.header.native_tile);
       for (const Stage* st : stores) map.add(*st, std::get<Store>(st->kind), p.sites_of(*st).sites.size());
       faults = map.faults();
       last = &t;

@@ -4,10 +4,13 @@
 
 #include "compiler/passes/attention.h"
 #include "compiler/passes/extents.h"
+#include "compiler/passes/move_nests.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/place_gather.h"
 #include "compiler/passes/recipe.h"
 #include "compiler/workload/fill_rules.h"
+#include "compiler/workload/operator_traits.h"
 
 namespace rdusim {
 namespace {
@@ -137,6 +140,30 @@ std::optional<Work> work_of_matmul(const OperatorGraph& graph, const Operator& o
   return w;
 }
 
+// A move is cut into nests of loops, whatever rank its operands have.
+std::optional<Work> work_of_move(const OperatorGraph& graph, const Operator& op, const Target& target,
+                                 const std::string& where, Diagnostics& out) {
+  std::string why;
+  if (op.kind == OperatorKind::gather ? !(why = gather_fault(graph, op)).empty()
+                                      : nests_of(graph, op, sites_for_moves(target), why).empty()) {
+    out.error(Code::RDU4113, where, "{} '{}' {}", name_of(op.kind), op.name, why);
+    return std::nullopt;
+  }
+  const Work w = whole_work_of(graph, op);
+  return check_extents(op, w, target, where, out) ? std::optional(w) : std::nullopt;
+}
+
+std::optional<Work> work_of_rotary(const OperatorGraph& graph, const Operator& op, const Target& target,
+                                   const std::string& where, Diagnostics& out) {
+  for (const OperandId in : op.in)
+    if (graph.operand(in).shape.size() != 2) {
+      out.error(Code::RDU4113, where, "operand '{}' of rotary '{}' has rank {}; only rank 2 is lowered",
+                graph.operand(in).name, op.name, graph.operand(in).shape.size());
+      return std::nullopt;
+    }
+  return work_by_row(graph, op, target, where, out);
+}
+
 }  // namespace
 
 Result<SpatialProgram> lower(SpatialProgram program, const Target& target) {
@@ -145,18 +172,22 @@ Result<SpatialProgram> lower(SpatialProgram program, const Target& target) {
   const OperatorGraph& graph = *program.operators;
 
   for (const Operand& operand : graph.operands)
-    program.tensors.push_back(whole_tensor(operand, TensorId(program.tensors.size()), target.native_tile));
+    if (storage_of(graph, operand.id) == operand.id)
+      program.tensors.push_back(whole_tensor(operand, TensorId(program.tensors.size()), target.native_tile));
 
   for (const Operator& op : graph.operators) {
     const std::string where = place_of(program, op);
-    const bool by_row = !recipe_of(graph, op).empty();
-    const bool attends = op.kind == OperatorKind::attention;
-    if (!by_row && !attends && (op.kind != OperatorKind::matmul || op.in.size() != 2)) {
+    const bool by_row = !recipe_of(graph, op).empty(), moves = is_move(op.kind);
+    const bool attends = op.kind == OperatorKind::attention, turns = op.kind == OperatorKind::rotary;
+    const bool multiplies = op.kind == OperatorKind::matmul && op.in.size() == 2;
+    if (!by_row && !moves && !attends && !turns && !multiplies) {
       out.error(Code::RDU4113, where, "operator '{}' is a {} of {} operands, which is not lowered yet", op.name,
                 name_of(op.kind), op.in.size());
       continue;
     }
     const std::optional<Work> w = by_row    ? work_by_row(graph, op, target, where, out)
+                                  : moves   ? work_of_move(graph, op, target, where, out)
+                                  : turns   ? work_of_rotary(graph, op, target, where, out)
                                   : attends ? work_of_attention(graph, op, target, where, out)
                                             : work_of_matmul(graph, op, target, where, out);
     if (!w) continue;

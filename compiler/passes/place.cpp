@@ -19,11 +19,15 @@
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/place_attention.h"
+#include "compiler/passes/place_gather.h"
+#include "compiler/passes/place_moves.h"
+#include "compiler/passes/place_rotary.h"
 #include "compiler/passes/place_rows.h"
 #include "compiler/passes/ports.h"
 #include "compiler/passes/product_stack.h"
 #include "compiler/passes/section_builder.h"
 #include "compiler/passes/sites.h"
+#include "compiler/workload/operator_traits.h"
 
 namespace rdusim {
 namespace {
@@ -298,6 +302,18 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
     const SectionId section = program.sections.back().id;
     if (op.kind == OperatorKind::attention) {
       place_attention(program, target, w, section, *sites);
+      continue;
+    }
+    if (op.kind == OperatorKind::gather) {
+      place_gather(program, target, w, section, *sites);
+      continue;
+    }
+    if (is_move(op.kind)) {
+      place_moves(program, target, w, section, *sites);
+      continue;
+    }
+    if (op.kind == OperatorKind::rotary) {
+      place_rotary(program, target, w, section, *sites);
       continue;
     }
     if (op.kind != OperatorKind::matmul) {

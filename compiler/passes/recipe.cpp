@@ -204,7 +204,8 @@ Work whole_work_of(const OperatorGraph& graph, const Operator& op) {
     return w;
   }
   const auto& through = graph.operand(is_row_wise(op.kind) ? op.in[0] : op.out).shape;
-  w.m = through.size() < 2 ? 1 : through[0];
+  w.m = 1;
+  for (std::size_t d = 0; d + 1 < through.size(); ++d) w.m *= through[d];
   w.n = through.back();
   w.k = 1;
   return w;

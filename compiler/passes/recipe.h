@@ -37,9 +37,9 @@ std::vector<Step> recipe_of(const OperatorGraph& graph, const Operator& op);
 // masked where some query does not look at some key; and the softmax of each row of that.
 std::vector<Step> attention_steps(const OperatorGraph& graph, const Operator& op);
 
-// The work of an operator on one chip, whole: a matmul's m x n x k, the rows of a stack together; of an attention the rows and columns of its result,
-// k the keys; else the rows and columns that its steps go through, k 1. Requires a matmul, an attention, or
-// an operator with a recipe and operands of rank 1 or 2.
+// The work of an operator on one chip, whole: a matmul's m x n x k, the rows of a stack together; of an attention the
+// rows and columns of its result, k the keys; else the rows and columns that it goes through, k 1. Requires a matmul, an
+// attention, a rotary of a matrix, a move, or an operator with a recipe and operands of rank 1 or 2.
 Work whole_work_of(const OperatorGraph& graph, const Operator& op);
 
 // Whether an operand of an operator with a recipe has all its rows, or columns; what has one is repeated along them.

@@ -7,7 +7,8 @@
 
 namespace rdusim {
 
-const Tensor& SectionBuilder::tensor_of(OperandId operand) const {
+const Tensor& SectionBuilder::tensor_of(OperandId of) const {
+  const OperandId operand = storage_of(*p_.operators, of);
   return *std::find_if(p_.tensors.begin(), p_.tensors.end(),
                        [&](const Tensor& t) { return t.operand == operand && t.chip == w_.chip; });
 }

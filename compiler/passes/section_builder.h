@@ -22,7 +22,7 @@ class SectionBuilder {
       : p_(program), t_(target), w_(work), op_(program.operators->operators[work.op.value]), section_(section) {}
 
   const Operator& op() const { return op_; }
-  // The chip's tensor of an operand of the operator.
+  // The chip's tensor of an operand of the operator; of what an append gives, that of its state.
   const Tensor& tensor_of(OperandId operand) const;
   std::uint64_t tiles(std::int64_t elements) const { return tiles_of(elements, t_.native_tile); }
 

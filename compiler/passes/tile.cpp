@@ -25,9 +25,13 @@
 #include "compiler/passes/extents.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/place_gather.h"
+#include "compiler/passes/place_moves.h"
+#include "compiler/passes/place_rotary.h"
 #include "compiler/passes/product_stack.h"
 #include "compiler/passes/recipe.h"
 #include "compiler/passes/tile_rows.h"
+#include "compiler/workload/operator_traits.h"
 
 namespace rdusim {
 namespace {
@@ -314,6 +318,20 @@ Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
             .suggest(
                 "sites, unroll_m (blocks of queries), unroll_n (heads, times sites for the columns of one), block_n "
                 "(tiles of those), unroll_k (sites for pages of keys) and page_k (tiles of keys) can be pinned");
+      continue;
+    }
+    if (is_move(op.kind) || op.kind == OperatorKind::rotary) {
+      const bool moves = is_move(op.kind);
+      w.plan = op.kind == OperatorKind::gather ? gather_plan(graph, w, pin, target)
+               : moves                         ? move_plan(graph, w, pin, target)
+                                               : rotary_plan(graph, w, pin, target);
+      if (!w.plan && pinned == graph.pins.end())
+        out.error(Code::RDU4112, where, "{} '{}' asks for more than a site, or a chip, of target '{}' has",
+                  name_of(op.kind), op.name, target.name);
+      else if (!w.plan)
+        out.error(Code::RDU1026, where, "[schedule.{}] pins what {} '{}' cannot have on {} sites", op.name,
+                  name_of(op.kind), op.name, target.sites())
+            .suggest("sites and depth can be pinned");
       continue;
     }
     if (op.kind != OperatorKind::matmul) {

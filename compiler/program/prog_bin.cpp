@@ -352,13 +352,14 @@ Offset<fb::Tensor> put(Builder& b, const Tensor& tensor) {
 // Stages
 
 Offset<fb::AccessPattern> put(Builder& b, const AccessPattern& pattern) {
-  const auto& [loops, stride, first, page_tiles, extent_tiles, heads] = pattern;
+  const auto& [loops, stride, first, page_tiles, extent_tiles, heads, grain] = pattern;
   const auto loops_at = put(b, loops);
   const auto stride_at = put_rows(b, stride);
   const auto first_at = put_rows(b, first);
   const auto page_at = put(b, page_tiles);
   const auto extent_at = put(b, extent_tiles);
-  return fb::CreateAccessPattern(b, loops_at, stride_at, first_at, page_at, extent_at, heads);
+  const auto grain_at = put(b, grain);
+  return fb::CreateAccessPattern(b, loops_at, stride_at, first_at, page_at, extent_at, heads, grain_at);
 }
 
 fb::Chunk put(const Chunk& chunk) {
@@ -367,10 +368,10 @@ fb::Chunk put(const Chunk& chunk) {
 }
 
 Offset<void> put_kind(Builder& b, const Load& load) {
-  const auto& [tensor, pattern, multicast_set] = load;
+  const auto& [tensor, pattern, multicast_set, indexed] = load;
   const auto pattern_at = put(b, pattern);
   const auto sets_at = put(b, multicast_set);
-  return fb::CreateLoad(b, tensor.value, pattern_at, sets_at).Union();
+  return fb::CreateLoad(b, tensor.value, pattern_at, sets_at, indexed).Union();
 }
 
 Offset<void> put_kind(Builder& b, const Store& store) {
@@ -391,7 +392,7 @@ Offset<void> put_kind(Builder& b, const MatmulTiles& matmul) {
 }
 
 Offset<void> put_kind(Builder& b, const Generic& generic) {
-  const auto& [iterators, maps, bodies, accumulator, result, join] = generic;
+  const auto& [iterators, maps, bodies, accumulator, result, join, shifted] = generic;
   std::vector<std::uint32_t> map_rows;
   std::vector<std::vector<std::int64_t>> rows;
   for (const AffineMap& map : maps) {
@@ -410,7 +411,7 @@ Offset<void> put_kind(Builder& b, const Generic& generic) {
   const auto bodies_at = put_structs(b, runs);
   const auto nodes_at = put_structs(b, nodes);
   return fb::CreateGeneric(b, iterators_at, map_rows_at, maps_at, bodies_at, nodes_at, schema(accumulator),
-                           schema(result), join ? flatbuffers::Optional(schema(*join)) : flatbuffers::nullopt)
+                           schema(result), join ? flatbuffers::Optional(schema(*join)) : flatbuffers::nullopt, shifted)
       .Union();
 }
 
@@ -1050,6 +1051,7 @@ AccessPattern get_pattern(Reader& r, const fb::AccessPattern* row) {
   out.page_tiles = r.numbers(row->page_tiles());
   out.extent_tiles = r.numbers(row->extent_tiles());
   out.heads = row->heads();
+  out.grain = r.numbers(row->grain());
   return out;
 }
 
@@ -1087,6 +1089,7 @@ Generic get_generic(Reader& r, const fb::Generic& row) {
   if (const auto join = row.join()) out.join = r.one_of<ExprOp>(*join);
   out.accumulator = r.one_of<DType>(row.accumulator());
   out.result = r.one_of<DType>(row.result());
+  out.shifted = row.shifted();
   return out;
 }
 
@@ -1095,7 +1098,7 @@ StageKind get_kind(Reader& r, const fb::Stage& row) {
   switch (row.kind_type()) {
     case fb::StageKind::Load:
       if (const auto* k = row.kind_as_Load())
-        return Load{TensorId{k->tensor()}, get_pattern(r, k->pattern()), r.numbers(k->multicast_set())};
+        return Load{TensorId{k->tensor()}, get_pattern(r, k->pattern()), r.numbers(k->multicast_set()), k->indexed()};
       break;
     case fb::StageKind::Store:
       if (const auto* k = row.kind_as_Store())

@@ -157,21 +157,23 @@ void fields(Io& io, typename Io::template Ref<Chunk> chunk) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<AccessPattern> pattern) {
-  auto& [loops, stride, first, page_tiles, extent_tiles, heads] = pattern;
+  auto& [loops, stride, first, page_tiles, extent_tiles, heads, grain] = pattern;
   io.required("loops", loops);
   io.required("stride", stride);
   io.required("first", first);
   io.required("page_tiles", page_tiles);
   io.required("extent_tiles", extent_tiles);
   io.brief("heads", heads, std::uint64_t{1});
+  io.brief("grain", grain);
 }
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Load> load) {
-  auto& [tensor, pattern, multicast_set] = load;
+  auto& [tensor, pattern, multicast_set, indexed] = load;
   io.required("tensor", tensor);
   io.required("pattern", pattern);
   io.brief("multicast_set", multicast_set);
+  io.brief("indexed", indexed);
 }
 
 template <class Io>
@@ -207,13 +209,14 @@ void fields(Io& io, typename Io::template Ref<ExprNode> node) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Generic> generic) {
-  auto& [iterators, maps, bodies, accumulator, result, join] = generic;
+  auto& [iterators, maps, bodies, accumulator, result, join, shifted] = generic;
   io.required("iterators", iterators);
   io.required("maps", maps);
   io.required("bodies", bodies);
   io.shown("accumulator", accumulator);
   io.shown("result", result);
   io.optional("join", join);
+  io.brief("shifted", shifted);
 }
 
 template <class Io>

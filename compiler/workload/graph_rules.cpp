@@ -220,7 +220,8 @@ void check_writers(const OperatorGraph& graph, bool complete, Diagnostics& out) 
       out.error(Code::RDU1013, op.where, "operator '{}' writes '{}', which operator '{}' has written", op.name,
                 result.name, first.name)
           .note(first.where, "'{}' is here", first.name);
-    } else if (result.role == TensorRole::input || result.role == TensorRole::weight) {
+    } else if (result.role == TensorRole::input || result.role == TensorRole::weight ||
+               result.role == TensorRole::state) {
       out.error(Code::RDU1013, op.where, "operator '{}' writes '{}', whose role is {}", op.name, result.name,
                 name_of(result.role))
           .note(result.where, "'{}' is here", result.name);

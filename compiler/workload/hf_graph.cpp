@@ -227,8 +227,12 @@ class GraphBuilder {
     const std::string at_attention = prefix_ + "self_attn.";
     const std::int64_t q_width = c_.query_width();
     const std::int64_t kv_width = c_.key_value_width();
-    const ResultOptions key{.role = TensorRole::output, .name = fmt::format("present.{}.key", index)};
-    const ResultOptions value{.role = TensorRole::output, .name = fmt::format("present.{}.value", index)};
+    // What a step of decoding makes goes into the cache; what a prefill makes is the cache.
+    const auto made = [&](const char* what) {
+      return decode_ ? ResultOptions{}
+                     : ResultOptions{.role = TensorRole::output, .name = fmt::format("present.{}.{}", index, what)};
+    };
+    const ResultOptions key = made("key"), value = made("value");
     OperandId q;
     OperandId k;
     OperandId v;
@@ -296,20 +300,20 @@ class GraphBuilder {
     return reshape(name, in, shape);
   }
 
-  // What attention sees: the cache, and behind it what is new.
+  // What attention sees: the cache, whose last row is what is new.
   OperandId cached(std::size_t index, const std::string& what, OperandId fresh) {
     const std::string name = fmt::format("{}self_attn.{}", prefix_, what);
     const OperandId now = stacked(name + "_stacked", fresh);
     const std::int64_t window = c_.layers[index].window;
     const std::int64_t seen = window == 0 ? context_ : std::min(context_, window);
-    if (!decode_ || seen == 1) return now;
-    const std::string past_name = fmt::format("past.{}.{}", index, what);
-    const OperandId past = operand(past_name, TensorRole::state, stack_shape(seen - 1, c_.key_value_width()),
-                                   types_.other, random_within(past_name, -1, 1));
+    if (!decode_) return now;
+    const Extents shape = stack_shape(seen, c_.key_value_width());
+    const std::string cache_name = fmt::format("cache.{}.{}", index, what);
+    const OperandId cache =
+        operand(cache_name, TensorRole::state, shape, types_.other, random_within(cache_name, -1, 1));
     OperatorAttributes a;
-    a.axes = {batch_ == 1 ? 0 : 1};
-    return apply(OperatorKind::concat, name + "_cached", {past, now}, stack_shape(seen, c_.key_value_width()),
-                 std::move(a));
+    a.begin = {seen - 1};
+    return apply(OperatorKind::append, name + "_cached", {cache, now}, shape, std::move(a));
   }
 
   OperandId mlp(OperandId x) {

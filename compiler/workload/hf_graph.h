@@ -2,10 +2,9 @@
 //
 //   inputs    `tokens` (int32, one a row); `rotary.cosines` and `rotary.sines` (one row a row, those of its position)
 //   rows      a token each: decode has one a sequence, prefill `context` a sequence, sequence after sequence
-//   cache     decode reads `past.I.key` and `past.I.value` (role state): `context` - 1 positions a sequence, or a
-//   window
-//             less one; the new position's are outputs `present.I.key` and `present.I.value`, which belong behind them.
-//             Prefill reads none, and its outputs are the whole cache.
+//   cache     decode updates `cache.I.key` and `cache.I.value` (role state) in place: `context` positions a sequence, or
+//             a window, the last of which becomes the new position's. Prefill has none, and gives all positions' as the
+//             outputs `present.I.key` and `present.I.value`.
 //   output    `logits`, a row for the last token of each sequence
 //   weights   by their names in the model's files, [out, in], so that a matmul is `transposed`
 //   values    of the files where the folder has some; else random, from a seed that follows from the tensor's name, in

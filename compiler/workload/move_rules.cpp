@@ -1,4 +1,4 @@
-// Gather, transpose, reshape, slice and concat: what goes where.
+// Gather, transpose, reshape, slice, concat and append: what goes where.
 #include <algorithm>
 #include <variant>
 
@@ -133,6 +133,53 @@ std::optional<Shape> concat_shape(const OperatorCase& c) {
   return out;
 }
 
+// Whose value an append replaces: a state, that nobody else reads as it was.
+bool owns_state(const OperatorCase& c) {
+  const auto misused = [&](const std::string& what) {
+    c.error(Code::RDU1060, "operator '{}' {}", c.op.name, what);
+    return false;
+  };
+  const auto writes = [&](const Operator& op) { return op.kind == OperatorKind::append && op.out == c.op.in[0]; };
+  const auto& all = c.graph.operators;
+  if (c.in(0).role != TensorRole::state && std::none_of(all.begin(), all.end(), writes))
+    return misused(fmt::format("appends to '{}', which is no state", c.in(0).name));
+  if (c.graph.operand(c.op.out).role != TensorRole::intermediate)
+    return misused(fmt::format("gives '{}' the role {}; it is the state '{}' as it is from then on, an intermediate",
+                               c.graph.operand(c.op.out).name, name_of(c.graph.operand(c.op.out).role), c.in(0).name));
+  for (const Operator& other : all) {
+    const auto reads = std::count(other.in.begin(), other.in.end(), c.op.in[0]);
+    if (reads > (other.out == c.op.out ? 1 : 0))
+      return misused(fmt::format("updates '{}' in place, which '{}' reads", c.in(0).name, other.name));
+  }
+  return true;
+}
+
+std::optional<Shape> append_shape(const OperatorCase& c) {
+  const Shape& state = c.shape(0);
+  const Shape& rows = c.shape(1);
+  const auto& begin = c.op.attributes.begin;
+  const std::size_t rank = state.size();
+  if (rank < 2) {
+    c.error(Code::RDU1031, "operator '{}' appends rows to a matrix, or a stack of them; '{}' is {}", c.op.name,
+            c.in(0).name, shape_text(state));
+    return std::nullopt;
+  }
+  Shape same = rows;
+  if (same.size() == rank) same[rank - 2] = state[rank - 2];
+  if (same != state) {
+    c.error(Code::RDU1009, "operator '{}' appends '{}', {}, to '{}', {}", c.op.name, c.in(1).name, shape_text(rows),
+            c.in(0).name, shape_text(state));
+    return std::nullopt;
+  }
+  if (begin.size() != 1 || begin[0] < 0 || rows[rank - 2] > state[rank - 2] ||
+      begin[0] > state[rank - 2] - rows[rank - 2]) {
+    c.error(Code::RDU1033, "'begin' of operator '{}' is [{}]; it is the first of {} rows of '{}', which has {}",
+            c.op.name, fmt::join(begin, ", "), rows[rank - 2], c.in(0).name, state[rank - 2]);
+    return std::nullopt;
+  }
+  return owns_state(c) ? std::optional(state) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Shape> move_shape(const OperatorCase& c) {
@@ -145,6 +192,8 @@ std::optional<Shape> move_shape(const OperatorCase& c) {
       return reshape_shape(c);
     case OperatorKind::slice:
       return slice_shape(c);
+    case OperatorKind::append:
+      return append_shape(c);
     default:
       return concat_shape(c);
   }

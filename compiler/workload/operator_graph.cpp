@@ -12,6 +12,14 @@ std::string_view name_of(OperatorKind kind) {
   return spelled(kind);
 }
 
+OperandId storage_of(const OperatorGraph& graph, OperandId id) {
+  for (std::size_t i = graph.operators.size(); i-- > 0;) {
+    const Operator& op = graph.operators[i];
+    if (op.kind == OperatorKind::append && op.out == id && !op.in.empty()) id = op.in[0];
+  }
+  return id;
+}
+
 std::optional<std::int64_t> element_count(const std::vector<std::int64_t>& shape) {
   std::optional<std::int64_t> count = 1;
   for (const std::int64_t extent : shape) {

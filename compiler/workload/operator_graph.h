@@ -103,6 +103,10 @@ enum class OperatorKind : std::uint8_t {
   reshape,    // to the result's shape, row-major order kept
   slice,      // `begin`, `end`, one each an axis
   concat,     // of one or more operands along axes[0]
+  // in: a state (rows x n, or a stack of such), and rows of the same stack that take the place of its rows from begin[0]
+  // on; out: the state as it is then. It has the state's storage (storage_of): the state is updated in place, and nobody
+  // but the append reads it as it was before.
+  append,
 };
 
 // What a kind needs to know beside its operands; what it does not name stays as it is here.
@@ -115,7 +119,7 @@ struct OperatorAttributes {
   bool causal = false;                   // attention
   std::int64_t window = 0;               // attention; 0: none
   std::vector<std::int64_t> axes;        // transpose, concat
-  std::vector<std::int64_t> begin, end;  // slice
+  std::vector<std::int64_t> begin, end;  // slice; append: begin, of one number
   friend bool operator==(const OperatorAttributes&, const OperatorAttributes&) = default;
 };
 
@@ -171,6 +175,10 @@ struct OperatorGraph {
 
   const Operand& operand(OperandId id) const { return operands[id.value]; }
 };
+
+// The operand whose memory holds `id`: of an append's result that of its state, else `id` itself. Requires operators in
+// an order in which operands are written before they are read.
+OperandId storage_of(const OperatorGraph& graph, OperandId id);
 
 std::string_view name_of(TensorRole role);
 std::string_view name_of(OperatorKind kind);

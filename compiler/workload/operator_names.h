@@ -93,6 +93,8 @@ constexpr std::string_view spelled(OperatorKind kind) {
       return "slice";
     case OperatorKind::concat:
       return "concat";
+    case OperatorKind::append:
+      return "append";
   }
   return {};
 }

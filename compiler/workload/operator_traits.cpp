@@ -44,6 +44,7 @@ bool takes(OperatorKind kind, Attribute attribute) {
     case Attribute::axes:
       return kind == OperatorKind::transpose || kind == OperatorKind::concat;
     case Attribute::begin:
+      return kind == OperatorKind::slice || kind == OperatorKind::append;
     case Attribute::end:
       return kind == OperatorKind::slice;
   }
@@ -124,6 +125,8 @@ OperatorTraits traits_of(OperatorKind kind) {
       return {2, 2, true, "table(rows x n) and indices(m)"};
     case OperatorKind::concat:
       return {1, 256, true, "one to 256 operands"};
+    case OperatorKind::append:
+      return {2, 2, true, "state(c x n), or a stack of such, and rows(r x n)"};
   }
   return {};
 }

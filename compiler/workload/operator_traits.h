@@ -14,7 +14,7 @@
 namespace rdusim {
 
 inline constexpr auto all_operator_kinds = [] {
-  std::array<OperatorKind, static_cast<std::size_t>(OperatorKind::concat) + 1> all{};
+  std::array<OperatorKind, static_cast<std::size_t>(OperatorKind::append) + 1> all{};
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<OperatorKind>(i);
   return all;
 }();
@@ -40,7 +40,7 @@ OperatorTraits traits_of(OperatorKind kind);
 
 // Moves keep every bit, and so the dtype of their (first) operand.
 constexpr bool is_move(OperatorKind kind) {
-  return kind >= OperatorKind::gather && kind <= OperatorKind::concat;
+  return kind >= OperatorKind::gather && kind <= OperatorKind::append;
 }
 
 // The dtypes that the result may have, given that of the (first) operand; the first is what it has where the user does

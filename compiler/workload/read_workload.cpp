@@ -275,7 +275,8 @@ class WorkloadReader {
     const bool role_known =
         read_role(table, what, operand) && std::find(meant.begin(), meant.end(), "role") == meant.end();
     if (!role_known) complete_ = false;  // who has to write it cannot be asked
-    const bool source = operand.role == TensorRole::input || operand.role == TensorRole::weight;
+    const bool source =
+        operand.role == TensorRole::input || operand.role == TensorRole::weight || operand.role == TensorRole::state;
     const auto given = [&](std::string_view key) {
       return role_known && source ? required(table, key, at, what, meant) : table.find(key);
     };
@@ -313,7 +314,8 @@ class WorkloadReader {
   bool read_role(const TomlValue& table, std::string_view what, Operand& operand) {
     const TomlValue* node = table.find("role");
     if (node == nullptr) return true;
-    constexpr std::array roles = {TensorRole::input, TensorRole::weight, TensorRole::output, TensorRole::intermediate};
+    constexpr std::array roles = {TensorRole::input, TensorRole::weight, TensorRole::output, TensorRole::intermediate,
+                                  TensorRole::state};
     std::array<std::string_view, roles.size()> names;
     std::transform(roles.begin(), roles.end(), names.begin(), [](TensorRole r) { return name_of(r); });
     const auto i = choice_at(*node, fmt::format("the role of {}", what), names);

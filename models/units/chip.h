@@ -231,6 +231,7 @@ class Chip {
     PageTag tag;
   };
   PageTag tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t firing) const;
+  void gather_rows(StageState& s, const PageRegion& region, const View& indices, PageHeader& page, std::byte* values);
   PageTag in_heads(const StageSpec& sp, const AccessPattern& pattern, PageTag tag) const;
   Bytes address_of(const StageSpec& sp, const PageRegion& r) const;
   const PageHeader* loaded_page(const StageState& s, std::uint64_t firing) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compiler/ir/access_pattern.h"
 #include "models/units/chip.h"
 
 namespace rdusim {
@@ -137,8 +138,9 @@ void Chip::break_mask(const StageState& s, std::uint64_t firing, PageHeader& h, 
   const StageSpec& sp = spec(s);
   const std::vector<std::uint64_t>& tiles = sp.load->pattern.page_tiles;
   if (tiles.size() < 2) return;
-  const bool rows = h.tag.rows < tiles[tiles.size() - 2] * laws_.native_tile;
-  const bool cols = h.tag.cols < tiles.back() * laws_.native_tile;
+  const auto step = [&](std::size_t axis) { return step_of(sp.load->pattern, tiles.size(), axis, laws_.native_tile); };
+  const bool rows = h.tag.rows < tiles[tiles.size() - 2] * step(tiles.size() - 2);
+  const bool cols = h.tag.cols < tiles.back() * step(tiles.size() - 1);
   if ((!rows && !cols) || !c_.faults.strikes(FaultKind::mask_wrong, at(s), firing)) return;
   ++(rows ? h.tag.rows : h.tag.cols);
   const std::uint64_t bytes = std::uint64_t{h.tag.rows} * h.tag.cols * bytes_of(sp.tensor->dtype);

@@ -197,8 +197,15 @@ void Chip::start_load(std::uint32_t actor) {
   }
   const std::uint64_t size = bytes_of(sp.tensor->dtype);
   const std::uint64_t bytes = r.elements() * size;
-  const Cycles busy = std::max<Cycles>(laws_.load_rate.span(bytes).ceil(), 1) + late(leader);
+  Cycles busy = std::max<Cycles>(laws_.load_rate.span(bytes).ceil(), 1) + late(leader);
   const StallCause cause = leader.cause;
+  std::optional<View> indices;
+  if (sp.load->indexed) {
+    indices = view(leader, 0, f);
+    if (indices->header == nullptr) return;
+    busy = std::max(
+        busy, c_.pmus[leader.pmu].read(laws_.pmu, now_, indices->elements * bytes_of(sp.ports[0].dtype)).last - now_);
+  }
   for (std::uint32_t i = 0; i < load.members; ++i) {
     StageState& s = c_.stages[c_.load_members[load.first_member + i]];
     s.cause = cause;
@@ -213,15 +220,22 @@ void Chip::start_load(std::uint32_t actor) {
         h.tag = in_heads(sp, sp.load->pattern, tag_of(sp, r, f));
         h.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, b.slot_bytes));
         h.origin = address_of(sp, r);
-        if (laws_.values && bytes <= b.slot_bytes) {
+        if (indices) {
+          gather_rows(leader, r, *indices, h, laws_.values && bytes <= b.slot_bytes ? staged_slot(b, page) : nullptr);
+        } else if (laws_.values && bytes <= b.slot_bytes) {
           const auto& image = images_[source.tensor->id.value];
           copy_from_image(r, *source.tensor, image.data(), image.size(), staged_slot(b, page));
         }
         if (leader.faulty) break_mask(leader, f, h, b.slot_bytes);
       }
     }
+    if (indices) claim(s, f);
     started(s, busy);
     s.cause = StallCause::back_pressure;
+  }
+  if (indices) {
+    c_.engines[leader.engine].wake = true;
+    put(now_ + busy, read_done, actor);
   }
   // The load waits its turn at the AGCU, which serves bursts of all that wait alike: the page of who had the fewest
   // bytes comes next, so that neither one that runs ahead nor one of larger pages keeps the others waiting. But

@@ -160,6 +160,8 @@ class Elaborator {
         d.load = load;
         describe_tensor(d, load->tensor);
         d.by_columns = reads_transposed_by_columns(s, *load);
+        if (load->indexed) d.operand = value_of(s.id);
+        if (load->indexed && (d.ports.empty() || d.tensor->shape.size() != 2)) d.form = StageForm::none;
       } else if (const auto* store = std::get_if<Store>(&s.kind)) {
         d.form = StageForm::store;
         d.store = store;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compiler/support/units.h"
+
 namespace rdusim {
 namespace {
 
@@ -35,7 +37,7 @@ PageRegion page_region(const AccessPattern& pattern, const Tensor& tensor, std::
   if (axes == 0 || axes > PageRegion::most_axes || pattern.page_tiles.size() != axes ||
       pattern.extent_tiles.size() != axes || tensor.tiles.size() != axes ||
       pattern.stride.size() != pattern.loops.size() || instance >= pattern.first.size() ||
-      pattern.first[instance].size() != axes) {
+      pattern.first[instance].size() != axes || (!pattern.grain.empty() && pattern.grain.size() != axes)) {
     return r;
   }
   r.axes = static_cast<std::uint32_t>(axes);
@@ -55,9 +57,12 @@ PageRegion page_region(const AccessPattern& pattern, const Tensor& tensor, std::
     const std::uint64_t limit = pattern.extent_tiles[d];
     if (start[d] >= limit || pattern.page_tiles[d] == 0) return r;
     const std::uint64_t end = start[d] + std::min(pattern.page_tiles[d], limit - start[d]);
-    if (end > tensor.tiles[d]) return r;
-    const std::uint64_t of = axes > 2 && d + 2 < axes ? 1 : tile;
     const std::uint64_t shape = extent_of(tensor.shape[d]);
+    const bool by_tile = pattern.grain.empty();
+    const std::uint64_t of = !by_tile                   ? std::max<std::uint64_t>(pattern.grain[d], 1)
+                             : axes > 2 && d + 2 < axes ? 1
+                                                        : tile;
+    if (end > (by_tile ? tensor.tiles[d] : ceil_div(shape, of))) return r;
     r.begin[d] = start[d] * of;
     if (r.begin[d] >= shape) return r;
     r.extent[d] = std::min(end * of, shape) - r.begin[d];

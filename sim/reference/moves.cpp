@@ -102,6 +102,18 @@ std::vector<std::byte> concat(const Problem& p) {
   return out;
 }
 
+std::vector<std::byte> append(const Problem& p) {
+  const auto& shape = p.out().shape;
+  const std::size_t last = shape.size() - 1, size = bytes_of(p.out().dtype);
+  const std::size_t matrix = count(shape, last - 1, shape.size()) * size, row = count(shape, last, shape.size()) * size;
+  const std::size_t fresh = count(p.in(1).shape, last - 1, shape.size()) * size;
+  std::vector<std::byte> out(p.bytes(0).begin(), p.bytes(0).end());
+  for (std::size_t m = 0; m < count(shape, 0, last - 1); ++m)
+    std::memcpy(out.data() + m * matrix + static_cast<std::size_t>(p.op.attributes.begin[0]) * row,
+                p.bytes(1).data() + m * fresh, fresh);
+  return out;
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> move(const Problem& p) {
@@ -114,6 +126,8 @@ Result<std::vector<std::byte>> move(const Problem& p) {
       return slice(p);
     case OperatorKind::concat:
       return concat(p);
+    case OperatorKind::append:
+      return append(p);
     default:
       return std::vector<std::byte>(p.bytes(0).begin(), p.bytes(0).end());  // reshape
   }

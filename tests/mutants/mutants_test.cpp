@@ -56,6 +56,8 @@ enum class Input {
   attention,        // causal, two heads that share keys and values, eight pages of keys on four sites
   stack,            // four matrices by two, on a site for each
   direct_wormhole,  // circular buffers and semaphores
+  moves,            // one of each
+  rotary,           // two heads on two sites
 };
 
 struct Compiled {
@@ -63,6 +65,61 @@ struct Compiled {
   Target target;
   CompileOptions options;
 };
+
+void add_operator(OperatorGraph& g, OperatorKind kind, std::vector<OperandId> in, OperandId out,
+                  OperatorAttributes attributes) {
+  matmul(g, std::string(name_of(kind)), in[0], in[0], out);
+  Operator& op = g.operators.back();
+  op.kind = kind;
+  op.in = std::move(in);
+  op.attributes = std::move(attributes);
+}
+
+OperatorGraph all_moves() {
+  OperatorGraph g;
+  g.name = "moves";
+  constexpr auto type = DType::int8;
+  const auto in = [&](const std::string& name, std::vector<std::int64_t> shape, std::uint64_t modulus,
+                      TensorRole role = TensorRole::input) {
+    return operand(g, name, role, std::move(shape), type, PatternFill{static_cast<std::int64_t>(modulus), 100}).id;
+  };
+  const auto out = [&](OperatorKind kind, std::vector<std::int64_t> shape) {
+    return operand(g, std::string(name_of(kind)) + ".out",
+                   kind == OperatorKind::append ? TensorRole::intermediate : TensorRole::output, std::move(shape), type)
+        .id;
+  };
+  const OperandId x = in("x", {40, 48}, 211), y = in("y", {40, 48}, 199), row = in("row", {1, 48}, 197),
+                  square = in("square", {40, 40}, 191);
+  const OperandId state = in("state", {40, 48}, 193, TensorRole::state);
+  OperatorAttributes cut, order, joined, at;
+  cut.begin = {3, 5};
+  cut.end = {40, 48};
+  order.axes = {1, 0};
+  joined.axes = {0};
+  at.begin = {37};
+  add_operator(g, OperatorKind::slice, {x}, out(OperatorKind::slice, {37, 43}), cut);
+  add_operator(g, OperatorKind::concat, {x, y}, out(OperatorKind::concat, {80, 48}), joined);
+  add_operator(g, OperatorKind::reshape, {x}, out(OperatorKind::reshape, {20, 96}), {});
+  add_operator(g, OperatorKind::transpose, {square}, out(OperatorKind::transpose, {40, 40}), order);
+  // Two sites of 61 indices each.
+  const auto indices = operand(g, "indices", TensorRole::input, {122}, DType::int32, PatternFill{37, 0});
+  add_operator(g, OperatorKind::gather, {x, indices.id}, out(OperatorKind::gather, {122, 48}), {});
+  add_operator(g, OperatorKind::append, {state, row}, out(OperatorKind::append, {40, 48}), at);
+  return g;
+}
+
+OperatorGraph one_rotary() {
+  OperatorGraph g;
+  g.name = "rotary";
+  const auto x = operand(g, "x", TensorRole::input, {40, 80}, DType::fp32, PatternFill{61, 30});
+  const auto cos = operand(g, "cos", TensorRole::input, {40, 20}, DType::fp32, PatternFill{13, 6});
+  const auto sin = operand(g, "sin", TensorRole::input, {40, 20}, DType::fp32, PatternFill{11, 5});
+  const auto y = operand(g, "y", TensorRole::output, {40, 80}, DType::fp32);
+  OperatorAttributes a;
+  a.heads = 2;
+  add_operator(g, OperatorKind::rotary, {x.id, cos.id, sin.id}, y.id, a);
+  return g;
+}
 
 Compiled input(Input which) {
   using Kind = CollectiveKind;
@@ -137,6 +194,16 @@ Compiled input(Input which) {
       return sharded(two_matmuls(32, 32, 64, 64), sn40l(), over(2, ShardKind::column));
     case Input::direct_wormhole:
       return sharded(one_matmul(64, 192, 96), wormhole(), over(2, ShardKind::row, Kind::all_reduce, Algorithm::direct));
+    case Input::moves:
+      return {all_moves(), sn40l(), {}};
+    case Input::rotary: {
+      Compiled c{one_rotary(), sn40l(), {}};
+      SchedulePin pin;
+      pin.op = c.graph.operators.front().id;
+      pin.sites = 2;
+      c.graph.pins.push_back(pin);
+      return c;
+    }
   }
   return {};
 }
@@ -215,6 +282,17 @@ constexpr Row table[] = {
     {"place.store_over_the_neighbour", Input::slices, Who::verifier, Code::RDU3015},
     {"place.work_of_another_slice", Input::slices, Who::verifier, Code::RDU3047},
     {"place.tree_counts_a_slice_twice", Input::slices, Who::verifier, Code::RDU3032},
+    {"moves.slice_from_the_edge", Input::moves, Who::certificate, Code::RDU5011},
+    {"moves.axes_stay", Input::moves, Who::certificate, Code::RDU5011},
+    {"moves.parts_change_places", Input::moves, Who::certificate, Code::RDU5011},
+    {"moves.reshape_repeats_a_page", Input::moves, Who::certificate, Code::RDU5011},
+    {"moves.appends_a_row_early", Input::moves, Who::certificate, Code::RDU5011},
+    {"gather.all_sites_take_the_first", Input::moves, Who::verifier, Code::RDU3044},
+    {"gather.same_index_again", Input::moves, Who::verifier, Code::RDU3044},
+    {"place_moves.stores_where_it_loads", Input::moves, Who::verifier, Code::RDU3015},
+    {"rotary.halves_change_places", Input::rotary, Who::verifier, Code::RDU3044},
+    {"rotary.sine_is_cosine", Input::rotary, Who::certificate, Code::RDU5011},
+    {"rotary.second_over_the_first", Input::rotary, Who::verifier, Code::RDU3015},
     {"slice.wrong_axis", Input::direct, Who::verifier, Code::RDU3003},
     {"slice.every_chip_has_the_first", Input::direct, Who::verifier, Code::RDU3013},
     {"slice.replica_too_few", Input::gather, Who::verifier, Code::RDU3013},
@@ -287,8 +365,9 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 }
 
 TEST_CASE("what is compiled without a mistake passes") {
-  for (const Input which : {Input::slices, Input::direct, Input::ring, Input::through_one, Input::ring_reduce,
-                            Input::gather, Input::transposed, Input::attention, Input::stack, Input::direct_wormhole}) {
+  for (const Input which :
+       {Input::slices, Input::direct, Input::ring, Input::through_one, Input::ring_reduce, Input::gather,
+        Input::transposed, Input::attention, Input::stack, Input::direct_wormhole, Input::moves, Input::rotary}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

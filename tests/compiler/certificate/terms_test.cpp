@@ -51,6 +51,36 @@ TEST_CASE("a result is rounded to its type, once and at the end") {
   CHECK(t.is(t.given(f, DType::bf16, sum, {}), OperandId{2u}));
 }
 
+TEST_CASE("the halves of each head are turned by formulas of their own") {
+  SpatialProgram p = graph_of(OperatorKind::rotary, 3, f, DType::bf16);  // two heads of four columns
+  p.operators->operators[0].attributes.heads = 2;
+  Terms t(p);
+  const TermId x = t.operand(OperandId{0u}), cos = t.operand(OperandId{1u}), sin = t.operand(OperandId{2u});
+  const auto turned = [&](ExprOp op, std::int64_t other, std::int64_t angles) {
+    const TermId left = t.apply(ExprOp::multiply, f, x, t.shifted(cos, angles));
+    const TermId right = t.apply(ExprOp::multiply, f, t.shifted(x, other), t.shifted(sin, angles));
+    return t.given(f, DType::bf16, t.apply(op, f, left, right), {});
+  };
+  const OperandId out{3u};
+  CHECK(t.is(turned(ExprOp::subtract, 2, 0), out, 0, 2));
+  CHECK(t.is(turned(ExprOp::add, -2, -2), out, 2, 4));
+  CHECK(t.is(turned(ExprOp::subtract, 2, -4), out, 4, 6));
+  CHECK(t.is(turned(ExprOp::subtract, 2, -4), out, 5, 6));
+  CHECK_FALSE(t.is(turned(ExprOp::subtract, 2, 0), out, 4, 6));   // the angles of another column
+  CHECK_FALSE(t.is(turned(ExprOp::subtract, -2, 0), out, 0, 2));  // the half of another head
+  CHECK_FALSE(t.is(turned(ExprOp::add, 2, 0), out, 0, 2));
+  CHECK_FALSE(t.is(turned(ExprOp::subtract, 2, 0), out, 0, 4));  // two halves
+  CHECK_FALSE(t.is(x, out, 0, 2));
+}
+
+TEST_CASE("a gather is the rows of its table by its indices, and of no other") {
+  Terms t(graph_of(OperatorKind::gather, 2, f, f));
+  const TermId table = t.operand(OperandId{0u}), indices = t.operand(OperandId{1u});
+  CHECK(t.is(t.given(f, f, t.gather(table, indices), {}), OperandId{2u}));
+  CHECK_FALSE(t.is(t.gather(indices, table), OperandId{2u}));
+  CHECK(t.gather(table, no_term) == no_term);
+}
+
 TEST_CASE("what nobody knows makes nothing known") {
   Terms t(graph_of(OperatorKind::add, 2, f, f));
   const TermId a = t.operand(OperandId{0u});

@@ -92,8 +92,8 @@ TEST_CASE("elements of a page are those of the whole operand, clipped to the sli
   t.offset = {64, 200};
   t.whole = {128, 400};
   t.tiles = {2, 4};
-  CHECK(elements_of(t, {{1, 2}, {1, 2}}, 0, 32) == AxisRange{96, 104});
-  CHECK(elements_of(t, {{1, 2}, {1, 2}}, 1, 32) == AxisRange{264, 300});
+  CHECK(elements_of(AccessPattern{}, t, {{1, 2}, {1, 2}}, 0, 32) == AxisRange{96, 104});
+  CHECK(elements_of(AccessPattern{}, t, {{1, 2}, {1, 2}}, 1, 32) == AxisRange{264, 300});
 }
 
 TEST_CASE("axes before the last two are seen in single elements") {

@@ -71,6 +71,46 @@ TEST_CASE("lowering refuses an attention whose heads are no whole tiles") {
   CHECK(p.diagnostics().to_text().find("40 wide") != std::string::npos);
 }
 
+TEST_CASE("lowering refuses what it has no form for yet") {
+  const Target target = sn40l();
+  OperatorGraph g = one_matmul(32, 64, 32, DType::int8, DType::int8);
+  Operator& op = g.operators[0];
+  op.kind = OperatorKind::gather;
+  g.operands[1].shape = {70000};
+  g.operands[2].shape = {70000, 64};
+  const auto gather = lower(*start(g, target, {}), target);
+  REQUIRE_FALSE(gather.ok());
+  CHECK(gather.diagnostics().contains(Code::RDU4113));
+  op.kind = OperatorKind::transpose;
+  op.in = {g.operands[0].id};
+  op.attributes.axes = {2, 1, 0};
+  g.operands[0].shape = {300, 200, 100};
+  g.operands[2].shape = {100, 200, 300};
+  const auto transpose = lower(*start(g, target, {}), target);
+  REQUIRE_FALSE(transpose.ok());
+  CHECK(transpose.diagnostics().contains(Code::RDU4113));
+}
+
+TEST_CASE("what an append gives has no tensor of its own") {
+  const Target target = sn40l();
+  OperatorGraph g;
+  g.name = "cache";
+  const auto state = operand(g, "state", TensorRole::state, {40, 64}, DType::bf16);
+  const auto row = operand(g, "row", TensorRole::input, {1, 64}, DType::bf16);
+  const auto once = operand(g, "once", TensorRole::intermediate, {40, 64}, DType::bf16);
+  const auto twice = operand(g, "twice", TensorRole::intermediate, {40, 64}, DType::bf16);
+  for (const auto& [from, to] : {std::pair(state.id, once.id), std::pair(once.id, twice.id)}) {
+    matmul(g, "append", from, row.id, to);
+    g.operators.back().kind = OperatorKind::append;
+    g.operators.back().attributes.begin = {39};
+  }
+  CHECK(storage_of(g, twice.id) == state.id);
+  const auto p = lower(*start(g, target, {}), target);
+  REQUIRE(p.ok());
+  CHECK(p->tensors.size() == 2);
+  CHECK(p->work.size() == 2);
+}
+
 TEST_CASE("lowering refuses an extent of more tiles than pages can count") {
   const Target target = sn40l();
   OperatorGraph g = one_matmul(1, std::int64_t{1} << 40, 1);

@@ -68,16 +68,20 @@ TEST_CASE("a layer of Llama-3.1-8B that decodes, operator by operator") {
   std::vector<std::string_view> kinds;
   for (const Operator& o : g.operators) kinds.push_back(name_of(o.kind));
   CHECK(kinds == std::vector<std::string_view>{"gather",   "rms_norm", "matmul", "matmul",    "matmul",   "rotary",
-                                               "rotary",   "concat",   "concat", "attention", "matmul",   "add",
+                                               "rotary",   "append",   "append", "attention", "matmul",   "add",
                                                "rms_norm", "matmul",   "matmul", "silu",      "multiply", "matmul",
                                                "add",      "rms_norm", "matmul"});
   CHECK(operand(g, "tokens").shape == Shape{1});
   CHECK(operand(g, "tokens").dtype == DType::int32);
-  const Operand& past = operand(g, "past.0.key");
-  CHECK(past.role == TensorRole::state);
-  CHECK(past.shape == Shape{4095, 1024});
-  CHECK(operand(g, "present.0.key").role == TensorRole::output);
-  CHECK(operand(g, "present.0.value").shape == Shape{1, 1024});
+  const Operand& cache = operand(g, "cache.0.key");
+  CHECK(cache.role == TensorRole::state);
+  CHECK(cache.shape == Shape{4096, 1024});
+  const Operator& append = op(g, "model.layers.0.self_attn.value_cached");
+  CHECK(append.kind == OperatorKind::append);
+  CHECK(append.attributes.begin == std::vector<std::int64_t>{4095});
+  CHECK(g.operand(append.in[0]).name == "cache.0.value");
+  CHECK(g.operand(append.in[1]).shape == Shape{1, 1024});
+  CHECK(storage_of(g, append.out) == append.in[0]);
   CHECK(operand(g, "model.layers.0.mlp.gate_proj.weight").shape == Shape{14336, 4096});
   CHECK(operand(g, "logits").shape == Shape{1, 128256});
   CHECK(operand(g, "logits").dtype == DType::bf16);
@@ -152,11 +156,11 @@ TEST_CASE("norms of queries and keys work head by head") {
 
 TEST_CASE("a window bounds the cache and stands in the operator") {
   const OperatorGraph g = graph_of(examples + "mistral-7b", {.context = 8192, .layers = 1});
-  CHECK(operand(g, "past.0.key").shape == Shape{4095, 1024});
+  CHECK(operand(g, "cache.0.key").shape == Shape{4096, 1024});
   CHECK(op(g, "model.layers.0.self_attn.attention").attributes.window == 4096);
   const OperatorGraph mixed = graph_of(configs + "gemma-3-1b.json", {.context = 2048, .layers = 6});
-  CHECK(operand(mixed, "past.0.key").shape == Shape{511, 256});
-  CHECK(operand(mixed, "past.5.key").shape == Shape{2047, 256});
+  CHECK(operand(mixed, "cache.0.key").shape == Shape{512, 256});
+  CHECK(operand(mixed, "cache.5.key").shape == Shape{2048, 256});
   // Sliding layers have angles of their own.
   const auto table = [&](const std::string& layer) {
     return mixed.operand(op(mixed, "model.layers." + layer + ".self_attn.q_rotary").in[1]).name;
@@ -177,7 +181,7 @@ TEST_CASE("Gemma: the embedding is scaled, norms multiply by one more, GeGLU, an
 }
 
 TEST_CASE("Qwen 2's biases are added to queries, keys and values, and Phi-3's one matrix is cut") {
-  const OperatorGraph qwen = graph_of(configs + "qwen2.5-7b.json", {.context = 4, .layers = 1});
+  const OperatorGraph qwen = graph_of(configs + "qwen2.5-7b.json", {.phase = DecoderPhase::prefill, .context = 4, .layers = 1});
   CHECK(qwen.operand(op(qwen, "model.layers.0.self_attn.v_proj.biased").out).name == "present.0.value");
   const OperatorGraph phi = graph_of(configs + "phi-3-mini-4k.json", {.context = 4, .layers = 1});
   CHECK(op(phi, "model.layers.0.self_attn.v").attributes.begin == Shape{0, 6144});
@@ -190,7 +194,7 @@ TEST_CASE("fp8: what meets a matrix is cast once, results are bf16") {
   CHECK(operand(g, "model.layers.0.self_attn.q_proj.weight").dtype == DType::fp8_e4m3);
   CHECK(operand(g, "model.layers.0.self_attn.q_proj.out").dtype == DType::bf16);
   CHECK(operand(g, "lm_head.weight").dtype == DType::bf16);
-  CHECK(operand(g, "past.0.key").dtype == DType::bf16);
+  CHECK(operand(g, "cache.0.key").dtype == DType::bf16);
 }
 
 TEST_CASE("values that are not in files follow from the tensor's name, in a range that keeps activations near 1") {

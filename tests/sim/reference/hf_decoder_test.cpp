@@ -294,16 +294,20 @@ void check_model(const DecoderConfig& config) {
     given["tokens"] = token_bytes({prompt[static_cast<std::size_t>(c - 1)]});
     for (const Operand& o : step.operands) {
       if (o.role != TensorRole::state) continue;
-      const auto& all = cache.at("present" + o.name.substr(4));
-      const auto bytes = static_cast<std::size_t>(*element_count(o.shape)) * sizeof(float);
-      REQUIRE(bytes <= all.size());
-      given[o.name].assign(all.end() - static_cast<std::ptrdiff_t>(bytes), all.end());
+      const auto& all = cache["present" + o.name.substr(5)];
+      const auto row = static_cast<std::size_t>(o.shape.back()) * sizeof(float);
+      const auto before = (static_cast<std::size_t>(o.shape[0]) - 1) * row;
+      REQUIRE(before <= all.size());
+      given[o.name].assign(all.end() - static_cast<std::ptrdiff_t>(before), all.end());
+      given[o.name].resize(before + row, std::byte{0xff});  // what the step is to replace
     }
     Named made = evaluated(step, given);
-    for (const Operand& o : step.operands) {
-      if (!o.name.starts_with("present.")) continue;
-      auto& all = cache[o.name];
-      all.insert(all.end(), made.at(o.name).begin(), made.at(o.name).end());
+    for (const Operator& op : step.operators) {
+      if (op.kind != OperatorKind::append) continue;
+      const auto& now = made.at(step.operand(op.out).name);
+      const auto row = static_cast<std::ptrdiff_t>(step.operand(op.out).shape.back()) * std::ptrdiff_t{sizeof(float)};
+      auto& all = cache["present" + step.operand(op.in[0]).name.substr(5)];
+      all.insert(all.end(), now.end() - row, now.end());
     }
     if (c == length) CHECK(made.at("logits") == at_once.at("logits"));  // to the bit: no sum is ordered otherwise
   }
