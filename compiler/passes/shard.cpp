@@ -63,7 +63,7 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
   std::vector<std::size_t> tensors(p.operators->operands.size(), 0);
   for (const Tensor& t : p.tensors) ++tensors[t.operand.value];
   for (const Operand& o : p.operators->operands)
-    if (tensors[o.id.value] != 1)
+    if (tensors[o.id.value] != 1 && storage_of(*p.operators, o.id) == o.id)
       out.error(Code::RDU4116, place_of(p, o),
                 "operand '{}' is held in {} tensors; a program that is sharded holds each in one", o.name,
                 tensors[o.id.value]);
