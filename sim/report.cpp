@@ -97,7 +97,7 @@ Json to_json(const Report& r) {
                       .set("residual", std::move(residual))
                       .set("causes", std::move(split)));
   j.set("time", Json().set("clock_ghz", r.clock_ghz).set("simulated_us", r.microseconds));
-  j.set("tokens_per_s", Json());
+  j.set("tokens_per_s", or_null(r.tokens_per_s));
   j.set("macs", Json().set("useful", r.useful_macs).set("padding", r.padding_macs));
   j.set("roofline", Json()
                         .set("macs_per_cycle", r.peaks.macs_per_cycle)
@@ -230,6 +230,8 @@ std::string summary(const Report& r, bool colour) {
   }
   line("cycles", fmt::format("{}, at least {}; {:.3f} us at {} GHz", cycles, with_commas(r.lower_bound), r.microseconds,
                              r.clock_ghz));
+
+  if (r.tokens_per_s) line("tokens", fmt::format("{:.1f} a second", *r.tokens_per_s));
 
   for (const CollectiveRow& c : r.collectives) {
     std::string text = fmt::format("{} {} over {} chips, {}", c.algorithm, c.kind, c.chips, format_bytes(c.bytes));

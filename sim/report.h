@@ -100,6 +100,7 @@ struct Report {
   Cycles predicted = 0, lower_bound = 0;
   std::optional<Residual> residual;  // of a run that finished
   double clock_ghz = 0, microseconds = 0;
+  std::optional<double> tokens_per_s;
   std::uint64_t useful_macs = 0, padding_macs = 0;
   RooflinePeaks peaks;
   std::vector<CheckRow> checks;

@@ -592,6 +592,8 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
   r.lower_bound = p.certificate ? p.certificate->lower_bound_cycles : costs.lower_bound_cycles;
   r.clock_ghz = to_double(loaded.target.clock_ghz);
   r.microseconds = r.clock_ghz > 0 ? static_cast<double>(r.cycles) / (r.clock_ghz * 1000) : 0;
+  if (p.operators && p.operators->tokens != 0 && outcome.end == MachineOutcome::End::finished && r.microseconds > 0)
+    r.tokens_per_s = static_cast<double>(p.operators->tokens) * 1e6 / r.microseconds;
 
   if (l.violations.any()) {
     r.verdict = Verdict::check_failed;

@@ -182,7 +182,8 @@ std::optional<std::uint32_t> port_number(std::string_view text) {
 }
 
 void unnest(JsonReader& reader, const Json& json, Expr& out) {
-  constexpr std::string_view forms = "\"port N\", \"accumulator\", \"row\", \"column\", a number, or [operator, operand, ...]";
+  constexpr std::string_view forms =
+      "\"port N\", \"accumulator\", \"row\", \"column\", a number, or [operator, operand, ...]";
   const std::string* text = json.as_string();
   const JsonArray* call = json.as_array();
   if (text != nullptr && *text == "accumulator") {

@@ -70,6 +70,7 @@ class GraphBuilder {
         positions_(decode_ ? 1 : context_),
         rows_(batch_ * positions_) {
     graph_.name = name;
+    if (decode_) graph_.tokens = static_cast<std::uint64_t>(batch_);
   }
 
   Result<OperatorGraph> build() && {

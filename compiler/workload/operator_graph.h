@@ -48,8 +48,7 @@ struct Operand {
 // missing leading extents count as 1. The result's shape is the greatest of each extent.
 enum class OperatorKind : std::uint8_t {
   // out(m x n) = in0(m x k) in1(k x n); in0 and in1 of one dtype. `transposed`: in1 is n x k. Stacks: in0's and in1's
-  // leading
-  // extents are equal, or in1's divide in0's (each matrix of in1 serves in0 / in1 consecutive ones).
+  // leading extents are equal, or in1's divide in0's (each matrix of in1 serves in0 / in1 consecutive ones).
   matmul,
 
   // Point-wise, of two operands of one dtype.
@@ -77,24 +76,21 @@ enum class OperatorKind : std::uint8_t {
   // By row, n columns, of one operand (and of weights of one row). 1/n is rounded once.
   softmax,     // m = max x_j; e_j = exp(x_j - m); e_j / sum e_j
   rms_norm,    // in: x, w. r = 1 / sqrt((sum x_j x_j) (1/n) + epsilon); (x_j r) w_j
-  layer_norm,  // in: x, w, b. u = (sum x_j) (1/n); d_j = x_j - u; r = 1 / sqrt((sum d_j d_j) (1/n) + epsilon); (d_j r)
-               // w_j + b_j
+  layer_norm,  // in: x, w, b. u = (sum x_j) (1/n); d_j = x_j - u; r = 1 / sqrt((sum d_j d_j) (1/n) + epsilon);
+               // (d_j r) w_j + b_j
+  // By row, to one column.
   reduce_sum,
-  reduce_mean,
+  reduce_mean,  // (sum x_j) (1/n)
   reduce_max,
-  reduce_min,  // to one column; mean: (sum x_j) (1/n)
+  reduce_min,
 
   // Rotary embedding of `heads` heads of n / heads = d columns each: in: x(m x n), cos(m x d/2), sin(m x d/2). With x_j
-  // and
-  // y_j = x_(j + d/2) the two halves of a head: x_j cos_j - y_j sin_j, and y_j cos_j + x_j sin_j.
+  // and y_j = x_(j + d/2) the two halves of a head: x_j cos_j - y_j sin_j, and y_j cos_j + x_j sin_j.
   rotary,
-  // in: q(m x heads d), k(c x kv_heads d), v(c x kv_heads d); out(m x heads d). Head h reads k's and v's head h
-  // kv_heads / heads.
-  // t_ij = (q_i . k_j) scale, the sum in rising d from zero as in a matmul; where `causal`, only j <= i + c - m take
-  // part, and
-  // where `window` is not 0, only j > i + c - m - window; p = softmax of those; (sum p_ij v_j) in rising j from zero,
-  // p_ij
-  // converted to v's dtype first.
+  // in: q(m x heads d), k(c x kv_heads d), v(c x kv_heads d); out(m x heads d). Head h reads k's and v's head
+  // h kv_heads / heads. t_ij = (q_i . k_j) scale, the sum in rising d from zero as in a matmul; where `causal`, only
+  // j <= i + c - m take part, and where `window` is not 0, only j > i + c - m - window; p = softmax of those;
+  // (sum p_ij v_j) in rising j from zero, p_ij converted to v's dtype first.
   attention,
 
   // Moves, exact to the bit.
@@ -171,6 +167,7 @@ struct OperatorGraph {
   std::vector<Operand> operands;    // ids by position in the workload file
   std::vector<Operator> operators;  // in an order in which operands are written before they are read
   std::vector<SchedulePin> pins;
+  std::uint64_t tokens = 0;  // that a run makes, where it is a step of decoding: one a sequence
   friend bool operator==(const OperatorGraph&, const OperatorGraph&) = default;
 
   const Operand& operand(OperandId id) const { return operands[id.value]; }

@@ -65,9 +65,10 @@ class WorkloadReader {
     const auto document = parse_toml(text, where_, Code::RDU1003);
     if (!document) return document.diagnostics();
     const TomlValue& root = *document;
-    const auto meant =
-        unknown_keys(root, "a workload", std::array<std::string_view, 4>{"name", "tensors", "ops", "schedule"});
+    const auto meant = unknown_keys(root, "a workload",
+                                    std::array<std::string_view, 5>{"name", "tokens", "tensors", "ops", "schedule"});
     read_name(root, meant);
+    read_tokens(root);
     read_tensors(root, meant);
     read_operators(root, meant);
     check();
@@ -235,6 +236,10 @@ class WorkloadReader {
     if (const std::string* s = string_at(*node, "'name'")) {
       if (good_name(*s, position_of(*node), "the workload")) graph_.name = *s;
     }
+  }
+
+  void read_tokens(const TomlValue& root) {
+    if (const TomlValue* node = root.find("tokens")) graph_.tokens = count_at(*node, "'tokens'");
   }
 
   // ---- tensors
