@@ -159,9 +159,12 @@ const Operator* mover_into(const SpatialProgram& p, OperandId o, std::optional<O
 
 std::vector<Box> kept_by_appends(const SpatialProgram& p, const Tensor& t) {
   std::vector<Box> kept;
-  if (!p.operators || t.role != TensorRole::state || t.whole.size() < 2) return kept;
+  if (!p.operators || t.role != TensorRole::state || t.whole.size() < 2 || t.shape.size() != t.whole.size() ||
+      t.offset.size() != t.whole.size())
+    return kept;
   const std::size_t last = t.whole.size() - 1;
-  const std::uint64_t rows = extent(t.whole[last - 1]), cols = extent(t.whole[last]);
+  const std::uint64_t rows = extent(t.whole[last - 1]), cols = extent(t.shape[last]);
+  const std::uint64_t first_col = extent(t.offset[last]);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> replaced;
   for (const Operator& op : p.operators->operators)
     if (op.kind == OperatorKind::append && held_by(*p.operators, op.out) == t.operand && sound(*p.operators, op)) {
@@ -174,7 +177,7 @@ std::vector<Box> kept_by_appends(const SpatialProgram& p, const Tensor& t) {
   for (std::uint64_t m = 0; m < matrices; ++m) {
     std::uint64_t next = 0;
     const auto keep = [&](std::uint64_t end) {
-      if (end > next) kept.push_back({m * rows + next, 0, end - next, cols});
+      if (end > next) kept.push_back({m * rows + next, first_col, end - next, cols});
     };
     for (const auto& [begin, end] : replaced) {
       keep(begin);

@@ -30,7 +30,8 @@ OperandId held_by(const OperatorGraph& graph, OperandId o);
 // The operator that moves what it has loaded into tensors of operand `o`, if `by` does.
 const Operator* mover_into(const SpatialProgram& program, OperandId o, std::optional<OperatorId> by);
 
-// The blocks of a state that no append of the program replaces: nobody has to write them. Nothing where `t` is no state.
+// The blocks of a state that no append of the program replaces, of the columns that `t` has of it: nobody has to write
+// them. Nothing where `t` is no state.
 std::vector<Box> kept_by_appends(const SpatialProgram& program, const Tensor& t);
 
 // Whether what a move does to one instance's pages, moved as a whole, it does to another's: then the checker may look

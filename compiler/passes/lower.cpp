@@ -144,8 +144,9 @@ std::optional<Work> work_of_matmul(const OperatorGraph& graph, const Operator& o
 std::optional<Work> work_of_move(const OperatorGraph& graph, const Operator& op, const Target& target,
                                  const std::string& where, Diagnostics& out) {
   std::string why;
-  if (op.kind == OperatorKind::gather ? !(why = gather_fault(graph, op)).empty()
-                                      : nests_of(graph, op, sites_for_moves(target), why).empty()) {
+  if (op.kind == OperatorKind::gather
+          ? !(why = gather_fault(graph, op)).empty()
+          : nests_of(graph, op, graph.operand(op.out).shape.back(), sites_for_moves(target), why).empty()) {
     out.error(Code::RDU4113, where, "{} '{}' {}", name_of(op.kind), op.name, why);
     return std::nullopt;
   }

@@ -102,7 +102,7 @@ MoveNest nest_of(const Region& r, OperandId result, const Extents& operand_shape
   return nest;
 }
 
-std::vector<Region> regions_of(const OperatorGraph& graph, const Operator& op) {
+std::vector<Region> regions_of(const OperatorGraph& graph, const Operator& op, std::int64_t columns) {
   const Extents result = extents(graph.operand(op.out).shape);
   const OperatorAttributes& a = op.attributes;
   std::vector<std::size_t> in_order(result.size());
@@ -135,7 +135,8 @@ std::vector<Region> regions_of(const OperatorGraph& graph, const Operator& op) {
       break;
     }
     default: {  // append
-      const Extents rows = extents(graph.operand(op.in[1]).shape);
+      Extents rows = extents(graph.operand(op.in[1]).shape);
+      rows.back() = static_cast<std::uint64_t>(columns);
       Extents at = none;
       at[at.size() - 2] =
           static_cast<std::uint64_t>(a.begin[0]) - mutated("moves.appends_a_row_early", std::uint64_t{0}, 1);
@@ -223,13 +224,13 @@ std::uint64_t sites_for_moves(const Target& target) {
   return std::min<std::uint64_t>(target.sites(), 2 * std::max<std::uint64_t>(target.agcu.at.size(), 1));
 }
 
-std::vector<MoveNest> nests_of(const OperatorGraph& graph, const Operator& op, std::uint64_t most_sites,
-                               std::string& why) {
+std::vector<MoveNest> nests_of(const OperatorGraph& graph, const Operator& op, std::int64_t columns,
+                               std::uint64_t most_sites, std::string& why) {
   std::vector<MoveNest> nests;
   if (op.kind == OperatorKind::reshape) {
     if (auto nest = reshape_nest(graph, op, most_sites)) nests.push_back(std::move(*nest));
   } else {
-    const std::vector<Region> regions = regions_of(graph, op);
+    const std::vector<Region> regions = regions_of(graph, op, columns);
     const std::uint64_t share = std::max<std::uint64_t>(most_sites / regions.size(), 1);
     for (const Region& r : regions)
       nests.push_back(nest_of(r, op.out, extents(graph.operand(r.from).shape), graph.operand(op.out).dtype, share));

@@ -28,9 +28,9 @@ struct MoveNest {
 };
 
 // The nests of a move that is lowered, one an operand that it takes elements of. Empty: `why` says what is missing.
-// Requires operands and attributes that fit the kind.
-std::vector<MoveNest> nests_of(const OperatorGraph& graph, const Operator& op, std::uint64_t most_sites,
-                               std::string& why);
+// `columns`: of an append, how many of each row one chip moves. Requires operands and attributes that fit the kind.
+std::vector<MoveNest> nests_of(const OperatorGraph& graph, const Operator& op, std::int64_t columns,
+                               std::uint64_t most_sites, std::string& why);
 
 // The side of a nest as instances take it: in tiles, where all numbers are whole tiles, else by the largest grain that
 // divides them.

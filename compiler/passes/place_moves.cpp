@@ -33,7 +33,7 @@ std::optional<BlockPlan> move_plan(const OperatorGraph& graph, const Work& w, co
   std::string why;
   BlockPlan plan;
   plan.sites_m = 0;
-  for (const MoveNest& nest : nests_of(graph, op, most_sites_of(pin, t), why)) plan.sites_m += nest.sites;
+  for (const MoveNest& nest : nests_of(graph, op, w.n, most_sites_of(pin, t), why)) plan.sites_m += nest.sites;
   if (plan.sites_m == 0 || plan.sites_m > t.sites()) return std::nullopt;
   plan.block_m = ceil_div(tiles_of(w.m, t.native_tile), plan.sites_m);
   plan.block_n = tiles_of(w.n, t.native_tile);
@@ -48,7 +48,7 @@ void place_moves(SpatialProgram& program, const Target& target, const Work& work
   const auto pinned = std::find_if(graph.pins.begin(), graph.pins.end(),
                                    [&](const SchedulePin& pin) { return pin.op == build.op().id; });
   const SchedulePin pin = pinned == graph.pins.end() ? SchedulePin{} : *pinned;
-  const std::vector<MoveNest> nests = nests_of(graph, build.op(), most_sites_of(pin, target), why);
+  const std::vector<MoveNest> nests = nests_of(graph, build.op(), work.n, most_sites_of(pin, target), why);
   for (std::size_t i = 0; i < nests.size(); ++i) {
     const MoveNest& nest = nests[i];
     const std::string number = std::to_string(i);

@@ -18,11 +18,15 @@ namespace {
 // Of the accumulator's type: a page of half a head, and a few of them, double, in a site's memory.
 constexpr Bytes most_half_page_bytes = Bytes{32} << 10;
 
-std::uint64_t half_of(const Operator& op, const Work& w) {
-  return static_cast<std::uint64_t>(w.n) / op.attributes.heads / 2;
+std::uint64_t half_of(const OperatorGraph& graph, const Operator& op) {
+  return static_cast<std::uint64_t>(graph.operand(op.in[0]).shape.back()) / op.attributes.heads / 2;
 }
-std::uint64_t rows_a_page(const Operator& op, const Work& w, const Target& t) {
-  const std::uint64_t fit = most_half_page_bytes / (half_of(op, w) * bytes_of(DType::fp32));
+// Of the work: of one chip.
+std::uint64_t heads_of(const OperatorGraph& graph, const Operator& op, const Work& w) {
+  return static_cast<std::uint64_t>(w.n) / (2 * half_of(graph, op));
+}
+std::uint64_t rows_a_page(const OperatorGraph& graph, const Operator& op, const Work& w, const Target& t) {
+  const std::uint64_t fit = most_half_page_bytes / (half_of(graph, op) * bytes_of(DType::fp32));
   return std::clamp<std::uint64_t>(fit, 1, std::min<std::uint64_t>(t.native_tile, static_cast<std::uint64_t>(w.m)));
 }
 
@@ -42,8 +46,8 @@ class RotaryPlacer {
         op_(build_.op()),
         m_(static_cast<std::uint64_t>(w.m)),
         n_(static_cast<std::uint64_t>(w.n)),
-        half_(half_of(op_, w)),
-        rows_(rows_a_page(op_, w, t)) {}
+        half_(half_of(*p.operators, op_)),
+        rows_(rows_a_page(*p.operators, op_, w, t)) {}
 
   void place(SiteAllocator& sites) {
     group_ = build_.add_group(sites.near_agcus(plan_.sites_m * plan_.sites_n));
@@ -165,8 +169,8 @@ std::optional<BlockPlan> rotary_plan(const OperatorGraph& graph, const Work& w, 
   if (t.site.pcu_contexts < stages || t.site.vector_inputs < operands) return std::nullopt;
   const Operator& op = graph.operators[w.op.value];
   const DType type = graph.operand(op.in[0]).dtype;
-  const std::uint64_t blocks = ceil_div(static_cast<std::uint64_t>(w.m), rows_a_page(op, w, t));
-  const std::uint64_t heads = op.attributes.heads;
+  const std::uint64_t blocks = ceil_div(static_cast<std::uint64_t>(w.m), rows_a_page(graph, op, w, t));
+  const std::uint64_t heads = heads_of(graph, op, w);
   // Sites that work as fast as the memory streams what is read and written.
   const double elements = double(w.m) * double(w.n);
   const double work = elements * operations / std::max(1u, t.pcu.simd(accumulator_of(type)));
@@ -176,7 +180,7 @@ std::optional<BlockPlan> rotary_plan(const OperatorGraph& graph, const Work& w, 
   const auto wanted = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::ceil(work / memory)), 1, most);
   const std::uint64_t by_rows = evenly(blocks, wanted), by_heads = evenly(heads, wanted);
   BlockPlan plan;
-  plan.block_n = tiles_of(w.n / op.attributes.heads, t.native_tile);
+  plan.block_n = tiles_of(static_cast<std::int64_t>(2 * half_of(graph, op)), t.native_tile);
   (by_heads > by_rows ? plan.sites_n : plan.sites_m) = std::max(by_heads, by_rows);
   plan.rounds_m = blocks / plan.sites_m;
   plan.rounds_n = heads / plan.sites_n;

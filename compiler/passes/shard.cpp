@@ -18,6 +18,7 @@
 #include "compiler/passes/ring_order.h"
 #include "compiler/passes/slice.h"
 #include "compiler/passes/sums.h"
+#include "compiler/workload/operator_traits.h"
 
 namespace rdusim {
 namespace {
@@ -63,7 +64,7 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
   std::vector<std::size_t> tensors(p.operators->operands.size(), 0);
   for (const Tensor& t : p.tensors) ++tensors[t.operand.value];
   for (const Operand& o : p.operators->operands)
-    if (tensors[o.id.value] != 1 && storage_of(*p.operators, o.id) == o.id)
+    if (tensors[o.id.value] != (storage_of(*p.operators, o.id) == o.id ? 1 : 0))
       out.error(Code::RDU4116, place_of(p, o),
                 "operand '{}' is held in {} tensors; a program that is sharded holds each in one", o.name,
                 tensors[o.id.value]);
@@ -76,7 +77,7 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
         out.error(Code::RDU4116, where, "'{}' has operands of more than two axes, which are not sharded yet", op.name);
       continue;
     }
-    if (op.kind == OperatorKind::attention) continue;
+    if (op.kind == OperatorKind::attention || op.kind == OperatorKind::rotary || is_move(op.kind)) continue;
     // The right operand is cut along either of its axes; a slice of each matrix of a stack has gaps.
     const bool one_matrix = op.in.size() == 2 && p.operators->operand(op.in[1]).shape.size() == 2;
     if (op.kind != OperatorKind::matmul || !one_matrix) {
@@ -196,6 +197,7 @@ SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, 
     if (chip == 0 || !s.origin) continue;
     const Operator& op = all.operators->operators[s.origin->value];
     const OperatorCut& cut = cuts.operators[op.id.value];
+    if (cut.kind == ShardKind::none) continue;  // all of it, of operands that every chip has whole
     const Work& first = all.work[std::size_t(
         std::find_if(slice.work.begin(), slice.work.end(), [&](const Work& w) { return w.op == op.id; }) -
         slice.work.begin())];
@@ -220,7 +222,11 @@ SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, 
         move(load->tensor, load->pattern, 0, head * e.width);
         continue;
       }
-      move(load->tensor, load->pattern, 0, spans_columns(*all.operators, op, std::size_t(in)) ? n : 0);
+      const bool angles = op.kind == OperatorKind::rotary && in > 0;
+      const bool columns = op.kind == OperatorKind::rotary || op.kind == OperatorKind::append
+                               ? !angles
+                               : spans_columns(*all.operators, op, std::size_t(in));
+      move(load->tensor, load->pattern, 0, columns ? n : 0);
     } else if (load) {
       // An operator may read one operand twice; what the load feeds says which of the two it is.
       const auto reader =

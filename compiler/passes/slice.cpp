@@ -29,6 +29,43 @@ bool heads_divide(const Operator& op, std::uint32_t chips) {
   const std::uint32_t heads = op.attributes.heads, kv_heads = op.attributes.kv_heads;
   return heads % chips == 0 && (kv_heads % chips == 0 || chips % kv_heads == 0);
 }
+// In how many parts `heads` are dealt to chips; nothing where they cannot be.
+std::optional<std::uint32_t> parts_of_heads(std::uint32_t heads, std::uint32_t chips) {
+  if (heads % chips == 0) return chips;
+  return heads != 0 && chips % heads == 0 ? std::optional(heads) : std::nullopt;
+}
+
+bool follows_columns(OperatorKind kind) {
+  return is_point_wise(kind) || kind == OperatorKind::attention || kind == OperatorKind::rotary ||
+         kind == OperatorKind::append;
+}
+
+// By operand: in how many parts its columns are cut, where they are: the chips, or the heads of keys and values that a
+// reader, near or far, deals out. What is cut so for one reader and otherwise for another is cut for the first.
+std::vector<std::uint32_t> parts_of(const OperatorGraph& graph, std::uint32_t chips) {
+  std::vector<std::uint32_t> parts(graph.operands.size(), 0);
+  const auto want = [&](OperandId o, std::uint32_t n) {
+    if (parts[o.value] == 0) parts[o.value] = n;
+  };
+  for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
+    want(op->out, chips);
+    if (op->kind == OperatorKind::attention) {
+      want(op->in[0], chips);
+      for (std::size_t in = 1; in < op->in.size(); ++in)
+        want(op->in[in], parts_of_heads(op->attributes.kv_heads, chips).value_or(chips));
+    } else if (op->kind == OperatorKind::rotary) {
+      want(op->in[0], parts[op->out.value]);
+    } else if (op->kind != OperatorKind::matmul && follows_columns(op->kind)) {
+      for (const OperandId in : op->in) want(in, parts[op->out.value]);
+    } else if (op->kind == OperatorKind::matmul) {
+      // The weight's columns are the result's.
+      want(op->in[1], parts[op->out.value]);
+    }
+  }
+  for (std::uint32_t& n : parts)
+    if (n == 0) n = chips;
+  return parts;
+}
 
 // The axis along which an operator that is cut that way wants operand `in`.
 std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Operator& op, ShardKind kind, std::size_t in,
@@ -36,7 +73,9 @@ std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Opera
   if (kind == ShardKind::none) return std::nullopt;
   const auto last = static_cast<std::uint32_t>(graph.operand(op.in[in]).shape.size() - 1);
   if (op.kind == OperatorKind::attention)
-    return in == 0 || op.attributes.kv_heads % chips == 0 ? std::optional(last) : std::nullopt;
+    return in == 0 || parts_of_heads(op.attributes.kv_heads, chips) ? std::optional(last) : std::nullopt;
+  if (op.kind == OperatorKind::rotary) return in == 0 ? std::optional(last) : std::nullopt;
+  if (op.kind == OperatorKind::append) return last;
   if (op.kind != OperatorKind::matmul) {
     if (!spans_columns(graph, op, in)) return std::nullopt;
     return last;
@@ -51,12 +90,12 @@ std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Opera
   return static_cast<std::uint32_t>(graph.operand(op.out).shape.size() - 1);
 }
 
-// By operand: whether a matmul reads it as its left one, as it is or by way of point-wise operators and attention.
+// By operand: whether a matmul reads it as its left one, as it is or by way of operators that follow its columns.
 std::vector<bool> lead_to_matmul(const OperatorGraph& graph) {
   std::vector<bool> lead(graph.operands.size(), false);
   for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
     if (op->kind == OperatorKind::matmul) lead[op->in[0].value] = true;
-    if ((!is_point_wise(op->kind) && op->kind != OperatorKind::attention) || !lead[op->out.value]) continue;
+    if (!follows_columns(op->kind) || !lead[op->out.value]) continue;
     for (const OperandId in : op->in) lead[in.value] = true;
   }
   return lead;
@@ -69,11 +108,13 @@ std::optional<OperatorId> writer_of(const OperatorGraph& graph, OperandId operan
 }
 
 // Which way each operator is cut.
-std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile) {
+std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile,
+                                    const std::vector<std::uint32_t>& parts) {
   const bool in_pairs = plan.kind == ShardKind::none || plan.kind == ShardKind::tensor;
   std::vector<ShardKind> kinds(graph.operators.size(), plan.kind);
   const auto fits = [&](const Operator& op, ShardKind kind) {
-    return whole_tiles(split_extent(graph, op, kind), plan.chips, tile);
+    return whole_tiles(split_extent(graph, op, kind), kind == ShardKind::column ? parts[op.out.value] : plan.chips,
+                       tile);
   };
   const std::vector<bool> leads = lead_to_matmul(graph);
   const auto is_column = [&](OperandId in) {
@@ -89,6 +130,10 @@ std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan&
       if (op.kind == OperatorKind::attention && heads_divide(op, plan.chips) &&
           (is_column(op.in[0]) || !writer_of(graph, op.in[0])))
         kind = ShardKind::column;
+      if (op.kind == OperatorKind::rotary && is_column(op.in[0]) &&
+          parts_of_heads(op.attributes.heads, plan.chips) == parts[op.out.value])
+        kind = ShardKind::column;
+      if (op.kind == OperatorKind::append && is_column(op.in[1])) kind = ShardKind::column;
       continue;
     }
     if (!in_pairs) continue;
@@ -133,14 +178,23 @@ class Cutter {
         tile_(tile),
         most_chips_(most_chips),
         where_(where),
-        kinds_(choose_kinds(graph, plan, tile)) {}
+        parts_(parts_of(graph, plan.chips)),
+        kinds_(choose_kinds(graph, plan, tile, parts_)) {}
 
   Result<Cuts> cut() {
     for (const Operator& op : graph_.operators) check_extent(op);
     if (out_.has_errors()) return out_;
     Cuts cuts;
     cuts.chips = plan_.chips;
-    for (const Operator& op : graph_.operators) cuts.operators.push_back({kinds_[op.id.value], joined_by(op)});
+    for (const Operator& op : graph_.operators)
+      cuts.operators.push_back({kinds_[op.id.value], joined_by(op), parts_cut(op)});
+    for (const Operator& op : graph_.operators)
+      if (cuts.operators[op.id.value].joined_by == CollectiveKind::all_gather && parts_cut(op) != plan_.chips)
+        out_.error(
+            Code::RDU4116, op.where.empty() ? where_ : op.where,
+            "'{}' leaves {} parts of its result on {} chips, and a reader wants all of it, which is not gathered yet",
+            op.name, parts_cut(op), plan_.chips);
+    if (out_.has_errors()) return out_;
     for (const Operand& o : graph_.operands) cuts.operands.push_back(operand_cut(o, cuts));
     for (const Operand& o : graph_.operands) {
       if (!cuts.operands[o.id.value].axis) continue;
@@ -158,7 +212,7 @@ class Cutter {
     const ShardKind kind = kinds_[op.id.value];
     if (kind == ShardKind::none) return;
     const std::int64_t extent = split_extent(graph_, op, kind), chips = plan_.chips, tile = tile_;
-    if (whole_tiles(extent, plan_.chips, tile_)) return;
+    if (whole_tiles(extent, parts_cut(op), tile_)) return;
     const std::string_view axis = kind == ShardKind::row ? "contraction" : "output column";
     const std::string& where = op.where.empty() ? where_ : op.where;
     Diagnostic* d = nullptr;
@@ -195,13 +249,33 @@ class Cutter {
         if (op.in[i] == operand) f(op, i);
   }
 
+  // In how many parts an operator is cut; 0 where it is not.
+  std::uint32_t parts_cut(const Operator& op) const {
+    const ShardKind kind = kinds_[op.id.value];
+    return kind == ShardKind::none ? 0 : kind == ShardKind::row ? plan_.chips : parts_[op.out.value];
+  }
+  // What a reader wants of its operand `in`.
+  OperandCut wanted(const Operator& user, std::size_t in) const {
+    const ShardKind kind = kinds_[user.id.value];
+    const auto axis = wanted_axis(graph_, user, kind, in, plan_.chips);
+    if (!axis) return {};
+    std::uint32_t parts = parts_cut(user);
+    if (user.kind == OperatorKind::attention && in > 0) {
+      parts = *parts_of_heads(user.attributes.kv_heads, plan_.chips);
+      if (parts != parts_[user.in[in].value]) return {};  // cut for another reader: this one reads its heads of all
+    }
+    return {axis, false, parts};
+  }
+  OperandCut result(const Operator& op) const {
+    const auto axis = result_axis(graph_, op, kinds_[op.id.value]);
+    return axis ? OperandCut{axis, false, parts_cut(op)} : OperandCut{};
+  }
+
   std::optional<CollectiveKind> joined_by(const Operator& op) const {
     bool read = false, others_columns = false;
     for_each_use(op.out, [&](const Operator& user, std::size_t i) {
       read = true;
-      if (wanted_axis(graph_, user, kinds_[user.id.value], i, plan_.chips) !=
-          result_axis(graph_, op, kinds_[op.id.value]))
-        others_columns = true;
+      if (wanted(user, i) != result(op)) others_columns = true;
     });
     if (kinds_[op.id.value] == ShardKind::none) return std::nullopt;
     if (kinds_[op.id.value] == ShardKind::column)
@@ -213,15 +287,15 @@ class Cutter {
   OperandCut operand_cut(const Operand& operand, const Cuts& cuts) const {
     if (const auto writer = writer_of(graph_, operand.id)) {
       const OperatorCut& op = cuts.operators[writer->value];
-      if (op.joined_by) return {std::nullopt, op.joined_by == CollectiveKind::reduce};
-      return {result_axis(graph_, graph_.operators[writer->value], op.kind), false};
+      if (op.joined_by) return {std::nullopt, op.joined_by == CollectiveKind::reduce, 0};
+      return result(graph_.operators[writer->value]);
     }
     std::optional<OperandCut> agreed;
     bool disagree = false;
     for_each_use(operand.id, [&](const Operator& user, std::size_t i) {
-      const OperandCut wanted{wanted_axis(graph_, user, kinds_[user.id.value], i, plan_.chips), false};
-      if (!agreed) agreed = wanted;
-      disagree = disagree || *agreed != wanted;
+      const OperandCut here = wanted(user, i);
+      if (!agreed) agreed = here;
+      disagree = disagree || *agreed != here;
     });
     return disagree || !agreed ? OperandCut{} : *agreed;
   }
@@ -230,6 +304,7 @@ class Cutter {
   const ShardPlan& plan_;
   std::uint32_t tile_, most_chips_;
   const std::string& where_;
+  std::vector<std::uint32_t> parts_;  // by operand
   std::vector<ShardKind> kinds_;
   Diagnostics out_;
 };
@@ -241,17 +316,20 @@ Result<Cuts> cut(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_
   return Cutter(graph, plan, tile, most_chips, where).cut();
 }
 
-std::int64_t slice_offset(std::int64_t extent, std::uint32_t chips, ChipId chip) {
-  return extent / std::int64_t{chips} * mutated("slice.every_chip_has_the_first", std::int64_t{chip.value}, 0);
+std::int64_t slice_offset(std::int64_t extent, std::uint32_t parts, std::uint32_t chips, ChipId chip) {
+  const auto part = static_cast<std::int64_t>(std::uint64_t{chip.value} * parts / chips);
+  return extent / std::int64_t{parts} * mutated("slice.every_chip_has_the_first", part, 0);
 }
 
 Tensor slice_of(const Tensor& whole, const OperandCut& cut, std::uint32_t chips, ChipId chip, std::uint32_t tile) {
   Tensor t = whole;
   t.chip = chip;
-  t.replicas = cut.axis || cut.on_first_only ? 1 : mutated("slice.replica_too_few", chips, chips - 1);
+  t.replicas = cut.on_first_only ? 1
+               : cut.axis        ? chips / cut.parts
+                                 : mutated("slice.replica_too_few", chips, chips - 1);
   if (cut.axis) {
-    t.shape[*cut.axis] = whole.shape[*cut.axis] / std::int64_t{chips};
-    t.offset[*cut.axis] = whole.offset[*cut.axis] + slice_offset(whole.shape[*cut.axis], chips, chip) +
+    t.shape[*cut.axis] = whole.shape[*cut.axis] / std::int64_t{cut.parts};
+    t.offset[*cut.axis] = whole.offset[*cut.axis] + slice_offset(whole.shape[*cut.axis], cut.parts, chips, chip) +
                           mutated<std::int64_t>("slice.tensor_off_by_one", 0, chip.value == 1);
     t.tiles = tile_grid(t.shape, tile);
   }
@@ -265,8 +343,8 @@ Work slice_of(const Work& whole, const OperatorCut& cut, std::uint32_t chips, Ch
   if (cut.kind == ShardKind::none) return w;
   std::int64_t& extent = cut.kind == ShardKind::row ? w.k : w.n;
   std::int64_t& offset = cut.kind == ShardKind::row ? w.offset_k : w.offset_n;
-  offset += slice_offset(extent, chips, chip);
-  extent = extent / std::int64_t{chips} - mutated<std::int64_t>("slice.work_off_by_one", 0, 1);
+  offset += slice_offset(extent, cut.parts, chips, chip);
+  extent = extent / std::int64_t{cut.parts} - mutated<std::int64_t>("slice.work_off_by_one", 0, 1);
   return w;
 }
 

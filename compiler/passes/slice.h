@@ -5,7 +5,9 @@
 //   column    C[:, nc] = A B[:, nc]: every chip owns columns; an all-gather joins them where a reader needs others
 //
 // A point-wise operator that reads what a column-parallel one left on its chips works on those columns, as if it were
-// part of it; so does an attention, whose heads are dealt. Every other operator that is no matmul is worked out by every chip whole (none).
+// part of it; so do a rotary embedding and an attention, whose heads are dealt, and an append to a cache. Where chips
+// are more than heads of keys and values, those are cut in as many parts as there are heads, and several chips hold each.
+// Every other operator that is no matmul is worked out by every chip whole (none).
 //
 // A row-parallel operator that reads a column-parallel one's result needs just the columns that its own chip computed:
 // the pair costs one all-reduce, after the second. Where the readers of an operand want different parts of it, every
@@ -23,8 +25,9 @@ namespace rdusim {
 
 // One operand, over all chips.
 struct OperandCut {
-  std::optional<std::uint32_t> axis;  // cut in `chips` equal slices along it, chip c has slice c; none: whole
+  std::optional<std::uint32_t> axis;  // cut in `parts` equal slices along it, dealt out in order; none: whole
   bool on_first_only = false;         // a result that is reduced to chip 0, which alone has it
+  std::uint32_t parts = 0;            // divides the chips: chip c has slice c parts / chips; 0 where there is no axis
   friend bool operator==(const OperandCut&, const OperandCut&) = default;
 };
 
@@ -32,6 +35,7 @@ struct OperandCut {
 struct OperatorCut {
   ShardKind kind = ShardKind::row;          // of what is no matmul: column, or none
   std::optional<CollectiveKind> joined_by;  // row: reduce or all_reduce; column: all_gather where a reader needs it
+  std::uint32_t parts = 0;                  // as of an operand; of a row, the chips
   friend bool operator==(const OperatorCut&, const OperatorCut&) = default;
 };
 
@@ -45,14 +49,15 @@ struct Cuts {
 // plan.kind row or column: every matmul that way. tensor, or none: pairs of column and row where one
 // operator reads the other's result (point-wise operators between them do not count), else row where the contraction
 // divides, else column.
-// Requires operators that are matmuls whose shapes agree, attentions, or that have a recipe; plan.chips >= 2.
+// Requires operators that are matmuls whose shapes agree, attentions, rotary embeddings, moves, or that have a recipe;
+// plan.chips >= 2.
 // Refuses, all faults found: RDU4102, RDU4103, RDU4105, RDU4116. `where` names what has no place of its own;
 // `most_chips` is the target's.
 Result<Cuts> cut(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile, std::uint32_t most_chips,
                  const std::string& where);
 
-// Slice c of an extent that divides.
-std::int64_t slice_offset(std::int64_t extent, std::uint32_t chips, ChipId chip);
+// Where chip `chip`'s slice of an extent begins that is cut in `parts`.
+std::int64_t slice_offset(std::int64_t extent, std::uint32_t parts, std::uint32_t chips, ChipId chip);
 
 // Chip `chip`'s slice of `whole`, a tensor that one chip holds whole: shape, tiles, offset, chip, replicas.
 Tensor slice_of(const Tensor& whole, const OperandCut& cut, std::uint32_t chips, ChipId chip, std::uint32_t tile);

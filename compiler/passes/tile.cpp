@@ -93,6 +93,8 @@ class Scorer {
     const double tile3 = double(t_.native_tile) * t_.native_tile * t_.native_tile;
     const double sites = double(p.sites_m * p.sites_n * p.sites_k);
     const double rounds = double(p.rounds_m * p.rounds_n);
+    // Of whole tiles, though one row takes less (PcuParameters::rows_taken): where operators share a section weights come
+    // ahead, and what shows of a product of few rows is its time, which more sites shorten.
     const double firing = double(p.block_m * p.block_n * p.page_k) * tile3 / t_.pcu.macs(operand_);
     const double compute = rounds * double(p.k_pages) * firing;
 

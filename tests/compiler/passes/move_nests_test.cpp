@@ -70,7 +70,7 @@ Sources walked(const OperatorGraph& g, std::uint32_t tile, std::uint64_t sites) 
   constexpr std::pair<std::uint32_t, std::uint64_t> none{~0u, 0};
   Sources sources(elements(g.operand(op.out).shape), none);
   std::string why;
-  for (const MoveNest& nest : nests_of(g, op, sites, why)) {
+  for (const MoveNest& nest : nests_of(g, op, g.operand(op.out).shape.back(), sites, why)) {
     const Tensor from = whole(g.operand(nest.from.operand).shape, tile), to = whole(g.operand(op.out).shape, tile);
     const AccessPattern taken = pattern_of(nest, nest.from, from, tile), given = pattern_of(nest, nest.to, to, tile);
     REQUIRE(taken.first.size() == nest.sites);
@@ -96,13 +96,13 @@ TEST_CASE("a slice in whole tiles is counted in tiles, and any other in the larg
   a.end = {96, 128};
   const OperatorGraph tiles = move_of(OperatorKind::slice, {{128, 256}}, {64, 64}, a);
   std::string why;
-  const auto nest = nests_of(tiles, tiles.operators[0], 2, why);
+  const auto nest = nests_of(tiles, tiles.operators[0], tiles.operand(tiles.operators[0].out).shape.back(), 2, why);
   REQUIRE(nest.size() == 1);
   CHECK(pattern_of(nest[0], nest[0].from, whole({128, 256}, 32), 32).grain.empty());
   a.begin = {30, 64};
   a.end = {94, 128};
   const OperatorGraph rows = move_of(OperatorKind::slice, {{128, 256}}, {64, 64}, a);
-  const auto odd = nests_of(rows, rows.operators[0], 2, why);
+  const auto odd = nests_of(rows, rows.operators[0], rows.operand(rows.operators[0].out).shape.back(), 2, why);
   const AccessPattern pattern = pattern_of(odd[0], odd[0].from, whole({128, 256}, 32), 32);
   CHECK(pattern.grain == std::vector<std::uint64_t>{2, 64});
   CHECK(pattern.first.front() == std::vector<std::uint64_t>{15, 1});
@@ -113,9 +113,9 @@ TEST_CASE("what would move element by element is refused beyond a million pages,
   a.axes = {2, 1, 0};
   std::string why;
   const OperatorGraph small = move_of(OperatorKind::transpose, {{3, 5, 7}}, {7, 5, 3}, a);
-  CHECK(nests_of(small, small.operators[0], 4, why).size() == 1);
+  CHECK(nests_of(small, small.operators[0], small.operand(small.operators[0].out).shape.back(), 4, why).size() == 1);
   const OperatorGraph large = move_of(OperatorKind::transpose, {{300, 200, 100}}, {100, 200, 300}, a);
-  CHECK(nests_of(large, large.operators[0], 4, why).empty());
+  CHECK(nests_of(large, large.operators[0], large.operand(large.operators[0].out).shape.back(), 4, why).empty());
   CHECK(why.find("1048576") != std::string::npos);
 }
 

@@ -1,0 +1,76 @@
+// Whole decoders from a config.json: compiled, sharded, run with values, and compared to the bit with the reference's
+// evaluation of the graph (which tests/sim/reference holds to a plain implementation of the published models).
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/system/command.h"
+#include "tests/system/json_path.h"
+#include "tests/system/scenario.h"
+
+namespace rdusim::test::sharded_decoder_test {
+namespace {
+
+// Two layers of Llama's kind: 8 heads of 64 columns, 2 of keys and values. Whole tiles for up to 8 chips, on which
+// four hold each head of keys and values.
+constexpr const char* config = R"({
+  "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+  "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2,
+  "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64,
+  "vocab_size": 512, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu",
+  "max_position_embeddings": 2048, "tie_word_embeddings": false, "torch_dtype": "bfloat16"
+})";
+
+Json decoded(const Folder& folder, const std::string& phase, const std::string& chips,
+             std::vector<std::string> run_options = {}) {
+  folder.write("config.json", config);
+  rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--target", "sn40l", "--chips", chips, "--shard", "tensor",
+             "--phase", phase, "--batch", "1", "--context", "40"},
+            folder);
+  return run(folder, std::move(run_options));
+}
+
+const Json& output(const Json& report, const std::string& name) {
+  for (const Json& o : *at(report, "outputs").as_array())
+    if (text(o, "name") == name) return o;
+  FAIL("there is no output ", name);
+  return report;
+}
+
+TEST_CASE(
+    "a step of decoding is exact on one chip and on more, with two all-reduces a layer, caches appended to in place") {
+  const Folder folder;
+  std::string first_cache;
+  for (const std::string chips : {"1", "2", "4", "8"}) {
+    CAPTURE(chips);
+    const Json report = decoded(folder, "decode", chips);
+    check_exact_pass(report);
+    CHECK(real(report, "tokens_per_s") > 0);
+    CHECK(at(report, "collectives").as_array()->size() == (chips == "1" ? 0 : 5));  // the fifth is the output head's
+    // What the first layer appends comes before any sum over chips: the same bits however many there are.
+    const std::string cache = text(output(report, "model.layers.0.self_attn.key_cached.out"), "sha256");
+    if (chips == "1") first_cache = cache;
+    CHECK(cache == first_cache);
+  }
+}
+
+TEST_CASE("a prefill is exact on one chip and on more") {
+  const Folder folder;
+  for (const std::string chips : {"1", "4"}) {
+    CAPTURE(chips);
+    const Json report = decoded(folder, "prefill", chips);
+    check_exact_pass(report);
+    CHECK(at(report, "tokens_per_s").is_null());
+  }
+}
+
+TEST_CASE("a decoder without values passes every other check in as many cycles") {
+  const Folder folder;
+  const Json valued = decoded(folder, "decode", "4");
+  const Json timed = run(folder, {"--timing-only"});
+  CHECK(text(timed, "verdict") == "pass");
+  CHECK(number(timed, "cycles", "simulated") == number(valued, "cycles", "simulated"));
+}
+
+}  // namespace
+}  // namespace rdusim::test::sharded_decoder_test
