@@ -33,13 +33,17 @@ struct Latencies {
 
 StageCost matmul_cost(const SpatialProgram& p, const Target& t, const Stage& s, const MatmulTiles& m) {
   const std::uint64_t tile = t.native_tile;
-  const std::uint64_t tiles = times(times(m.block_m, m.block_n), m.page_k);
-  const std::uint64_t macs = times(tiles, tile * tile * tile);
   const std::uint32_t peak = t.pcu.macs(m.operand);
   Bytes operands = 0;
   for (const Port& port : s.ports)
     if (port.direction == Direction::input)
       operands = plus(operands, page_bytes(p.buffer(port.buffer), p.header.native_tile));
+  // Rows of a page of the left operand, as far as it has any.
+  const Buffer& left = p.buffer(s.ports.front().buffer);
+  const Bytes row_bytes = times(times(std::min(m.page_k, m.k_tiles), tile), bytes_of(left.dtype));
+  const std::uint64_t rows = std::clamp<std::uint64_t>(
+      ceil_div(page_bytes(left, p.header.native_tile), std::max<Bytes>(row_bytes, 1)), 1, times(m.block_m, tile));
+  const std::uint64_t macs = times(t.pcu.rows_taken(rows, tile), times(times(m.block_n, tile), times(m.page_k, tile)));
   StageCost cost;
   cost.initiation_interval_cycles = std::max<Cycles>(
       {peak == 0 ? 0 : ceil_div(macs, std::uint64_t{peak}), time_of(operands, t.pmu.read_bytes_per_cycle), 1});

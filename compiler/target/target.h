@@ -35,15 +35,15 @@ struct Position {
 
 // What one site gives to the stages on it.
 struct SiteResources {
-  std::uint32_t pcu_contexts = 0;      // compute stages that its PCU can host; their firings serialise
-  std::uint32_t vector_inputs = 0;     // pages of different ports that one firing of a compute stage may take
+  std::uint32_t pcu_contexts = 0;   // compute stages that its PCU can host; their firings serialise
+  std::uint32_t vector_inputs = 0;  // pages of different ports that one firing of a compute stage may take
   std::uint32_t vector_outputs = 0;
   std::uint32_t movement_engines = 0;  // loads, stores and receives; each serialises the stages on it
   std::uint32_t buffers = 0;           // paged buffers in its PMU (circular buffer ids, N-buffer contexts)
   std::uint32_t semaphores = 0;
-  std::uint32_t semaphore_bits = 0;    // width of a semaphore; 0 where there are none
-  std::uint32_t page_counter_bits = 0; // of a circular buffer's pushed and popped; 0: not stated, any number fits
-  std::uint32_t token_bits = 0;        // width of a credit counter
+  std::uint32_t semaphore_bits = 0;     // width of a semaphore; 0 where there are none
+  std::uint32_t page_counter_bits = 0;  // of a circular buffer's pushed and popped; 0: not stated, any number fits
+  std::uint32_t token_bits = 0;         // width of a credit counter
 };
 
 // law: models/units/pcu.h
@@ -52,12 +52,19 @@ struct PcuParameters {
   std::uint32_t stages = 0;
   std::array<std::uint32_t, all_dtypes.size()> macs_per_cycle{};      // by dtype of the operands; 0: cannot
   std::array<std::uint32_t, all_dtypes.size()> simd_ops_per_cycle{};  // element-wise operations, by dtype of the result
-  Cycles systolic_fill_cycles = 0;   // first operand in to array full
-  Cycles systolic_drain_cycles = 0;  // last operand in to last result out of the tail
-  Cycles simd_latency_cycles = 0;    // header + stages + tail
+  Cycles systolic_fill_cycles = 0;                                    // first operand in to array full
+  Cycles systolic_drain_cycles = 0;                                   // last operand in to last result out of the tail
+  Cycles simd_latency_cycles = 0;                                     // header + stages + tail
 
   std::uint32_t macs(DType t) const { return macs_per_cycle[static_cast<std::size_t>(t)]; }
   std::uint32_t simd(DType t) const { return simd_ops_per_cycle[static_cast<std::size_t>(t)]; }
+  // Rows of a product that take time, of a page of `rows`: whole groups of `stages`, the narrower side of the array,
+  // where those divide a tile; else whole tiles. (An array of lanes x stages that keeps its sums in place works on a
+  // block of so many results at a time.)
+  std::uint64_t rows_taken(std::uint64_t rows, std::uint64_t tile) const {
+    const std::uint64_t group = stages != 0 && tile % stages == 0 ? stages : tile;
+    return (rows + group - 1) / group * group;
+  }
 };
 
 // law: models/units/pmu.h
@@ -96,10 +103,10 @@ struct MemoryParameters {
   Bytes interleave_bytes = 0;        // consecutive addresses on one channel
   Cycles latency_cycles = 0;         // request to first byte, unloaded
   Bytes row_bytes = 0;
-  Cycles row_miss_cycles = 0;        // exposed when a burst opens a row
-  Cycles turnaround_cycles = 0;      // bus, between a read and a write
+  Cycles row_miss_cycles = 0;    // exposed when a burst opens a row
+  Cycles turnaround_cycles = 0;  // bus, between a read and a write
   Cycles refresh_interval_cycles = 0;
-  Cycles refresh_cycles = 0;         // channel busy, each interval
+  Cycles refresh_cycles = 0;  // channel busy, each interval
 
   // What streaming reads can sustain over all channels, after rows and refresh, from the numbers above; bytes a cycle.
   Fraction sustainable_bytes_per_cycle() const;
@@ -124,21 +131,21 @@ struct HostParameters {
 
 // A number of a target, where it is from, and how sure it is.
 struct Provenance {
-  std::string key;     // "pcu.macs_per_cycle.bf16"
-  std::string value;   // as written in the file
+  std::string key;    // "pcu.macs_per_cycle.bf16"
+  std::string value;  // as written in the file
   std::string source;
-  bool published = false;  // else assumed
+  bool published = false;                          // else assumed
   std::optional<std::pair<double, double>> range;  // of an assumed number
 };
 
 struct Target {
   std::string name;
   std::string summary;  // one line: what machine this is
-  std::string text;    // the TOML it was read from, whole
-  std::string sha256;  // of text
+  std::string text;     // the TOML it was read from, whole
+  std::string sha256;   // of text
 
   Fraction clock_ghz;
-  std::uint32_t chips = 0;  // sockets of the machine
+  std::uint32_t chips = 0;        // sockets of the machine
   std::uint32_t native_tile = 0;  // rows and columns of a tile
   Mesh mesh;
   SiteResources site;

@@ -2,7 +2,9 @@
 //
 //   systolic  a firing over mt x nt x kt tiles of t x t x t multiply-accumulates keeps the array for
 //                 busy = ceil(mt nt kt t^3 / macs_per_cycle)
-//             cycles (whole tiles: a ragged page costs as much as a full one); its last result leaves the tail
+//             cycles. A ragged page costs as much as one of whole tiles, but for its rows: they go through the array in
+//             groups of `stages`, its narrower side, and groups that are not there take no time (a step of decoding has
+//             one row; PcuParameters::rows_taken). The last result leaves the tail
 //                 latency = fill + drain
 //             cycles after the array is free. Firings follow each other every `busy` cycles: the fill of one overlaps
 //             the steady state of the one before.
@@ -40,8 +42,8 @@ class Pcu {
 
   // Rows, columns and depth in elements.
   FiringTime systolic(DType operand, std::uint64_t rows, std::uint64_t cols, std::uint64_t depth) const {
-    const std::uint64_t tiles = ceil_div(rows, tile_) * ceil_div(cols, tile_) * ceil_div(depth, tile_);
-    const std::uint64_t macs = tiles * tile_ * tile_ * tile_;
+    const std::uint64_t macs =
+        p_.rows_taken(rows, tile_) * (ceil_div(cols, tile_) * tile_) * (ceil_div(depth, tile_) * tile_);
     const Cycles busy = ceil_div(macs, std::max<std::uint64_t>(p_.macs(operand), 1));
     return {std::max<Cycles>(busy, 1), p_.systolic_fill_cycles + p_.systolic_drain_cycles};
   }

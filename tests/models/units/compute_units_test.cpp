@@ -92,6 +92,19 @@ TEST_CASE("reads serialise at the read port, writes at the write port, and neith
   CHECK(pmu.write(pmu_law(), 165, 64).begin == 165);
 }
 
+TEST_CASE("rows of a product take time in groups of the array's narrower side, where that divides a tile") {
+  PcuParameters p = pcu_parameters();
+  p.stages = 8;
+  const Pcu pcu(p, 32);
+  const Cycles whole = pcu.systolic(DType::int8, 32, 32, 32).busy;
+  CHECK(pcu.systolic(DType::int8, 1, 32, 32).busy == ceil_div(whole, std::uint64_t{4}));
+  CHECK(pcu.systolic(DType::int8, 8, 32, 32).busy == pcu.systolic(DType::int8, 1, 32, 32).busy);
+  CHECK(pcu.systolic(DType::int8, 9, 32, 32).busy == ceil_div(whole, std::uint64_t{2}));
+  CHECK(pcu.systolic(DType::int8, 25, 32, 32).busy == whole);
+  p.stages = 5;
+  CHECK(Pcu(p, 32).systolic(DType::int8, 1, 32, 32).busy == whole);
+}
+
 TEST_CASE("an AGCU's two directions are independent, and each serialises") {
   AgcuParameters p;
   p.bytes_per_cycle = {64, 1};
