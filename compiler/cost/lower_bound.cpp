@@ -12,25 +12,33 @@ namespace {
 
 constexpr std::uint64_t most_firings = std::uint64_t{1} << 20;  // looked at; fewer only weaken the bound
 
-// The Load that fills the buffer of input port `port`, if a load does, one to one.
-const Stage* load_of(const SpatialProgram& p, const Stage& consumer, BufferId buffer) {
+// Local edges whose pages a Load brings, one to one, into an empty buffer; by buffer.
+using LoadEdges = std::vector<std::vector<const Edge*>>;
+LoadEdges load_edges(const SpatialProgram& p) {
+  LoadEdges edges(p.buffers.size());
   for (const Edge& e : p.edges)
-    if (is_local(e.handshake) && e.buffer == buffer && e.map.kind == PageMapKind::one_to_one &&
-        std::find(e.to.begin(), e.to.end(), consumer.id) != e.to.end() &&
-        std::holds_alternative<Load>(p.stage(e.from).kind) && p.buffer(buffer).initial_pages == 0)
-      return &p.stage(e.from);
+    if (is_local(e.handshake) && e.map.kind == PageMapKind::one_to_one &&
+        std::holds_alternative<Load>(p.stage(e.from).kind) && p.buffer(e.buffer).initial_pages == 0)
+      edges[e.buffer.value].push_back(&e);
+  return edges;
+}
+
+// The Load that fills `buffer` for `consumer`, if one does.
+const Stage* load_of(const SpatialProgram& p, const LoadEdges& loads, const Stage& consumer, BufferId buffer) {
+  for (const Edge* e : loads[buffer.value])
+    if (std::find(e->to.begin(), e->to.end(), consumer.id) != e->to.end()) return &p.stage(e->from);
   return nullptr;
 }
 
 // Multiply-accumulates of the first instance in one trip: rows of a's page x its columns x columns of b's (transposed:
 // its rows), each firing.
-std::uint64_t macs_of(const SpatialProgram& p, const Stage& s, bool transposed) {
+std::uint64_t macs_of(const SpatialProgram& p, const LoadEdges& loads, const Stage& s, bool transposed) {
   std::vector<const Port*> in;
   for (const Port& port : s.ports)
     if (port.direction == Direction::input) in.push_back(&port);
   if (in.size() != 2) return 0;
-  const Stage* load_a = load_of(p, s, in[0]->buffer);
-  const Stage* load_b = load_of(p, s, in[1]->buffer);
+  const Stage* load_a = load_of(p, loads, s, in[0]->buffer);
+  const Stage* load_b = load_of(p, loads, s, in[1]->buffer);
   if (load_a == nullptr || load_b == nullptr) return 0;
   const auto& a = std::get<Load>(load_a->kind);
   const auto& b = std::get<Load>(load_b->kind);
@@ -78,7 +86,8 @@ std::vector<LeastPage> least_pages(const SpatialProgram& p, const Stage& stage) 
 // pages go round rings, and a cycle of stages adds nothing to what enters it.
 class LeastElements {
  public:
-  explicit LeastElements(const SpatialProgram& p) : p_(p), sources_(p.buffers.size()), least_(p.stages.size()) {
+  LeastElements(const SpatialProgram& p, const LoadEdges& loads)
+      : p_(p), sources_(p.buffers.size()), least_(p.stages.size()) {
     for (const Edge& e : p.edges)
       if (is_local(e.handshake)) sources_[e.buffer.value].push_back(e.from);
     std::vector<std::vector<LeastPage>> loaded(p.stages.size());
@@ -91,8 +100,8 @@ class LeastElements {
     }
     for (const Stage& s : p.stages) {
       if (!std::holds_alternative<MatmulTiles>(s.kind)) continue;
-      const Stage* a = s.ports.size() > 1 ? load_of(p, s, s.ports[0].buffer) : nullptr;
-      const Stage* b = s.ports.size() > 1 ? load_of(p, s, s.ports[1].buffer) : nullptr;
+      const Stage* a = s.ports.size() > 1 ? load_of(p, loads, s, s.ports[0].buffer) : nullptr;
+      const Stage* b = s.ports.size() > 1 ? load_of(p, loads, s, s.ports[1].buffer) : nullptr;
       for (std::size_t i = 0; i < least_[s.id.value].size(); ++i) {
         const bool known = a && b && i < loaded[a->id.value].size() && i < loaded[b->id.value].size();
         if (!known) {
@@ -163,7 +172,8 @@ Cycles lower_bound(const SpatialProgram& program, const Target& target, const st
                    const std::vector<CrossingFlow>& crossings) {
   const Fraction hbm = {times(target.hbm.channel_bytes_per_cycle.num, target.hbm.channels),
                         target.hbm.channel_bytes_per_cycle.den};
-  const LeastElements page_elements(program);
+  const LoadEdges loads = load_edges(program);
+  const LeastElements page_elements(program, loads);
   Cycles total = 0;
   for (const Section& section : program.sections) {
     Cycles bound = 0;
@@ -172,7 +182,7 @@ Cycles lower_bound(const SpatialProgram& program, const Target& target, const st
       const auto* m = std::get_if<MatmulTiles>(&s.kind);
       if (m == nullptr || s.section != section.id || target.pcu.macs(m->operand) == 0) continue;
       Cycles& busy = pcu[program.sites_of(s).sites.front()];
-      busy = plus(busy, times(macs_of(program, s, m->transposed), section.trips) / target.pcu.macs(m->operand));
+      busy = plus(busy, times(macs_of(program, loads, s, m->transposed), section.trips) / target.pcu.macs(m->operand));
       bound = std::max(bound, busy);
     }
     std::map<ChipId, Bytes> moved;

@@ -89,7 +89,8 @@ struct OperandDepth {
 // Of one matmul; nothing where its operands are not sized here.
 std::optional<OperandDepth> operand_depth(const SpatialProgram& p, const Stage& matmul,
                                           const std::vector<bool>& sized_here, const std::vector<StageCost>& costs,
-                                          const std::vector<bool>& waits, const SiteBytes& held, const Target& t) {
+                                          const std::vector<bool>& waits, const std::vector<const Stage*>& loads,
+                                          const SiteBytes& held, const Target& t) {
   const auto& body = std::get<MatmulTiles>(matmul.kind);
   Bytes page_bytes = 0;
   OperandDepth depth;
@@ -97,10 +98,8 @@ std::optional<OperandDepth> operand_depth(const SpatialProgram& p, const Stage& 
     const Buffer& b = p.buffer(matmul.ports[port].buffer);
     if (!sized_here[b.id.value]) return std::nullopt;
     page_bytes += b.page_bytes;
-    const auto load = std::find_if(p.stages.begin(), p.stages.end(), [&](const Stage& s) {
-      return std::holds_alternative<Load>(s.kind) && s.ports.front().buffer == b.id;
-    });
-    if (load == p.stages.end()) return std::nullopt;
+    const Stage* load = loads[b.id.value];
+    if (load == nullptr) return std::nullopt;
     const StageCost& fetch = costs[load->id.value];
     const Cycles interval =
         std::max<Cycles>({costs[matmul.id.value].initiation_interval_cycles, fetch.initiation_interval_cycles, 1});
@@ -125,13 +124,17 @@ void deepen_operands(SpatialProgram& p, const std::vector<bool>& sized_here, con
   std::vector<bool> waits(p.stages.size(), false);
   for (const MemoryOrder& order : memory_orders(p))
     for (const StageId load : order.loads) waits[load.value] = true;
+  std::vector<const Stage*> loads(p.buffers.size(), nullptr);  // by the buffer that they fill
+  for (const Stage& s : p.stages)
+    for (const Port& port : s.ports)
+      if (std::holds_alternative<Load>(s.kind) && port.direction == Direction::output) loads[port.buffer.value] = &s;
   for (const Section& section : p.sections) {
     const SiteBytes held(p, section.id);
     std::map<OperatorId, OperandDepth> depths;
     std::vector<StageId> matmuls;
     for (const Stage& s : p.stages) {
       if (s.section != section.id || !std::holds_alternative<MatmulTiles>(s.kind)) continue;
-      const auto own = operand_depth(p, s, sized_here, costs, waits, held, t);
+      const auto own = operand_depth(p, s, sized_here, costs, waits, loads, held, t);
       if (!own) continue;
       OperandDepth& all = depths[std::get<MatmulTiles>(s.kind).op];
       all.wanted = std::max(all.wanted, own->wanted);
