@@ -28,13 +28,6 @@ void check_in_order(const std::string& text, const std::vector<std::string>& wor
   }
 }
 
-Outcome assemble(const Folder& folder, const StreamProgram& program, bool allow_refuted = false) {
-  folder.write("program.json", program.json());
-  std::vector<std::string> request = {"assemble", "program.json", "-o", "prog.bin"};
-  if (allow_refuted) request.push_back("--allow-refuted");
-  return rdusim(request, folder);
-}
-
 Json passes(const Folder& folder, const StreamProgram& program) {
   const Outcome made = assemble(folder, program);
   INFO(made.err);

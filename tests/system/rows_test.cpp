@@ -241,13 +241,6 @@ struct Attention : RowProgram {
   }
 };
 
-Outcome assemble(const Folder& folder, const StreamProgram& program, bool allow_refuted = false) {
-  folder.write("program.json", program.json());
-  std::vector<std::string> request = {"assemble", "program.json", "-o", "prog.bin"};
-  if (allow_refuted) request.push_back("--allow-refuted");
-  return rdusim(request, folder);
-}
-
 std::vector<float> saved(const Folder& folder, std::size_t n) {
   const std::string npy = folder.read("y.npy");
   const std::size_t begin = npy.find('\n') + 1;  // after the header

@@ -31,13 +31,6 @@ void double_through(StreamProgram& s, const std::string& name, TensorId from, Te
   s.join(twice, out, {store});
 }
 
-Outcome assemble(const Folder& folder, const StreamProgram& program, bool allow_refuted = false) {
-  folder.write("program.json", program.json());
-  std::vector<std::string> request = {"assemble", "program.json", "-o", "prog.bin"};
-  if (allow_refuted) request.push_back("--allow-refuted");
-  return rdusim(request, folder);
-}
-
 TEST_CASE("a load of what its section stores waits until all of it is stored, and so on down a chain") {
   constexpr std::uint64_t elements = 37;
   StreamProgram s("chain");

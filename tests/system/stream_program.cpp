@@ -197,4 +197,11 @@ std::string StreamProgram::json() const {
   return to_text(to_json(p));
 }
 
+Outcome assemble(const Folder& folder, const StreamProgram& program, bool allow_refuted) {
+  folder.write("program.json", program.json());
+  std::vector<std::string> request = {"assemble", "program.json", "-o", "prog.bin"};
+  if (allow_refuted) request.push_back("--allow-refuted");
+  return rdusim(request, folder);
+}
+
 }  // namespace rdusim::test

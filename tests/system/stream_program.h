@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/ir/program.h"
+#include "tests/system/command.h"
 
 namespace rdusim::test {
 
@@ -60,5 +61,8 @@ class StreamProgram {
               std::uint64_t firings);
   std::vector<std::uint32_t> movements_, contexts_;  // by group: engines given out
 };
+
+// `rdusim assemble` of it to prog.bin in `folder`.
+Outcome assemble(const Folder& folder, const StreamProgram& program, bool allow_refuted = false);
 
 }  // namespace rdusim::test
