@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/ir/memory_order.h"
 #include "compiler/ir/print.h"
 
 namespace rdusim {
@@ -40,7 +41,8 @@ const char* text_of(Waiting::For what) {
 // A stage instance or a channel, as one number: stages first.
 class WaitGraph {
  public:
-  WaitGraph(const MachineOutcome& outcome, const Observed& o) : outcome_(outcome), o_(o) {
+  WaitGraph(const MachineOutcome& outcome, const Observed& o)
+      : outcome_(outcome), o_(o), orders_(memory_orders(o.instances.program())) {
     entry_of_.resize(o.instances.stages() + std::size_t{o.instances.channels()});
     for (std::size_t i = 0; i < outcome.waiting.size(); ++i) {
       if (const auto n = node(outcome.waiting[i])) entry_of_[*n].push_back(i);
@@ -161,14 +163,11 @@ class WaitGraph {
   }
   // Those that have not finished of the stores that a load waits for.
   void stores_before(const StageAt& s, std::vector<std::size_t>& out) const {
-    const SpatialProgram& p = o_.instances.program();
-    const auto* load = std::get_if<Load>(&p.stage(s.stage).kind);
-    if (load == nullptr) return;
-    for (const Stage& other : p.stages) {
-      const auto* store = std::get_if<Store>(&other.kind);
-      if (store == nullptr || store->tensor != load->tensor || other.section != p.stage(s.stage).section) continue;
-      for (std::uint32_t i = 0; i < o_.instances.instances(other.id); ++i)
-        if (const std::size_t n = o_.instances.of(StageAt{other.id, i}); waits(n)) out.push_back(n);
+    for (const MemoryOrder& order : orders_) {
+      if (!std::binary_search(order.loads.begin(), order.loads.end(), s.stage)) continue;
+      for (const StageId store : order.stores)
+        for (std::uint32_t i = 0; i < o_.instances.instances(store); ++i)
+          if (const std::size_t n = o_.instances.of(StageAt{store, i}); waits(n)) out.push_back(n);
     }
   }
   bool waits_for_room(std::size_t n) const {
@@ -221,6 +220,7 @@ class WaitGraph {
 
   const MachineOutcome& outcome_;
   const Observed& o_;
+  std::vector<MemoryOrder> orders_;
   std::vector<std::vector<std::size_t>> entry_of_;  // by node: entries of outcome.waiting
 };
 

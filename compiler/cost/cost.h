@@ -36,7 +36,7 @@ struct CollectiveCost {
 
 // The predicted total of a section, split into the causes of machine.md that apply to a prediction. Adds up. A section
 // runs at the pace of its busiest resource; exactly one of compute, memory and network is not 0, unless there is no
-// work.
+// work. Where loads wait for stores, it takes no less than its chain of operators: what that is longer counts as fill.
 struct SectionCost {
   Cycles launch = 0;   // by the host: configuration and arguments
   Cycles fill = 0;     // until the bottleneck runs

@@ -93,6 +93,7 @@ class SectionEstimate {
     SectionCost cost;
     cost.launch = plus(t_.host.section_launch_cycles, t_.host.argument_load_cycles);
     use_resources();
+    use_order();
     const Bottleneck b = bottleneck();
     switch (b.kind) {
       case Bottleneck::Kind::none:
@@ -132,6 +133,12 @@ class SectionEstimate {
     ChipUse& use = chips_[id];
     if (!use.mesh) use.mesh.emplace(t_.mesh);
     return use;
+  }
+
+  void use_order() {
+    order_ = stage_order(p_, section_);
+    place_.assign(p_.stages.size(), 0);
+    for (std::size_t i = 0; i < order_.size(); ++i) place_[order_[i].value] = i;
   }
 
   void use_resources() {
@@ -230,8 +237,7 @@ class SectionEstimate {
     std::vector<bool> free(p_.stages.size(), false);
     for (const Stage& s : p_.stages) free[s.id.value] = std::holds_alternative<Load>(s.kind);
     bool waits = false;
-    for (const MemoryOrder& order : memory_orders(p_)) {
-      if (order.section != section_) continue;
+    for (const MemoryOrder& order : memory_orders(p_, section_)) {
       waits = true;
       for (const StageId to : order.loads) {
         free[to.value] = false;
@@ -239,18 +245,15 @@ class SectionEstimate {
       }
     }
     if (!waits) return std::nullopt;
-    const std::vector<StageId> order = stage_order(p_, section_);
-    std::vector<std::size_t> place(p_.stages.size(), 0);
-    for (std::size_t i = 0; i < order.size(); ++i) place[order[i].value] = i;
     for (const Edge& e : p_.edges) {
       if (free[e.from.value] || !here(p_.stage(e.from))) continue;
       for (const StageId to : e.to)
-        if (place[e.from.value] < place[to.value]) before[to.value].push_back({e.from, e.buffer});
+        if (place_[e.from.value] < place_[to.value]) before[to.value].push_back({e.from, e.buffer});
     }
     // By stage: when its first page comes, and the steady distance of its firings, which is that of what comes to it.
     std::vector<Cycles> until(p_.stages.size(), 0), apart(p_.stages.size(), 0);
     Cycles longest = 0;
-    for (const StageId id : order) {
+    for (const StageId id : order_) {
       const std::size_t i = id.value;
       apart[i] = own_interval(id);
       for (const Before& b : before[i]) {
@@ -317,24 +320,21 @@ class SectionEstimate {
   // What must pass before the bottleneck runs, and what follows it, along the longest paths of stages. Collectives' own
   // crossings are left out: chip_links() counts them.
   std::pair<Cycles, Cycles> around(const Bottleneck& b) const {
-    const std::vector<StageId> order = stage_order(p_, section_);
-    std::vector<std::size_t> place(p_.stages.size(), 0);
-    for (std::size_t i = 0; i < order.size(); ++i) place[order[i].value] = i;
     std::vector<std::vector<StageId>> after(p_.stages.size()), before(p_.stages.size());
     for (const Edge& e : p_.edges) {
       if (e.collective || !here(p_.stage(e.from))) continue;
       for (const StageId to : e.to)
-        if (here(p_.stage(to)) && place[e.from.value] < place[to.value]) {
+        if (here(p_.stage(to)) && place_[e.from.value] < place_[to.value]) {
           after[e.from.value].push_back(to);
           before[to.value].push_back(e.from);
         }
     }
     std::vector<Cycles> until(p_.stages.size(), 0), since(p_.stages.size(), 0);
-    for (const StageId s : order)
+    for (const StageId s : order_)
       for (const StageId from : before[s.value])
         until[s.value] = std::max(
             until[s.value], plus(until[from.value], first_page(from, stages_[from.value].initiation_interval_cycles)));
-    for (auto it = order.rbegin(); it != order.rend(); ++it)
+    for (auto it = order_.rbegin(); it != order_.rend(); ++it)
       for (const StageId to : after[it->value])
         since[it->value] = std::max(since[it->value], plus(since[to.value], stages_[to.value].latency_cycles));
     const StageCost& own = stages_[b.stage.value];
@@ -403,6 +403,8 @@ class SectionEstimate {
   const std::vector<CrossingFlow>& crossings_;
   const std::vector<CollectiveCost>& collectives_;
   std::map<ChipId, ChipUse> chips_;
+  std::vector<StageId> order_;
+  std::vector<std::size_t> place_;  // in the order, by stage
 };
 
 }  // namespace

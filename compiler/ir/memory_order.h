@@ -2,6 +2,7 @@
 // completed all their firings (program.h, Load).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "compiler/ir/program.h"
@@ -14,7 +15,7 @@ struct MemoryOrder {
   std::vector<StageId> stores, loads;  // rising; neither is empty
 };
 
-// By section, then tensor. Requires references that resolve. Near linear.
-std::vector<MemoryOrder> memory_orders(const SpatialProgram& program);
+// By section, then tensor; of one section where one is given. Requires references that resolve. Near linear.
+std::vector<MemoryOrder> memory_orders(const SpatialProgram& program, std::optional<SectionId> section = {});
 
 }  // namespace rdusim

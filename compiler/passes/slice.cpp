@@ -23,16 +23,16 @@ bool whole_tiles(std::int64_t extent, std::uint32_t chips, std::uint32_t tile) {
   return divides(extent, chips) && extent / std::int64_t{chips} % std::int64_t{tile} == 0;
 }
 
-// Whether the heads of an attention can be dealt: as many on every chip, and those of keys with the heads that share
-// them; where chips are more than those, each chip has all keys and values, and reads its head's.
-bool heads_divide(const Operator& op, std::uint32_t chips) {
-  const std::uint32_t heads = op.attributes.heads, kv_heads = op.attributes.kv_heads;
-  return heads % chips == 0 && (kv_heads % chips == 0 || chips % kv_heads == 0);
-}
 // In how many parts `heads` are dealt to chips; nothing where they cannot be.
 std::optional<std::uint32_t> parts_of_heads(std::uint32_t heads, std::uint32_t chips) {
   if (heads % chips == 0) return chips;
   return heads != 0 && chips % heads == 0 ? std::optional(heads) : std::nullopt;
+}
+
+// Whether the heads of an attention can be dealt: as many on every chip, and those of keys with the heads that share
+// them.
+bool heads_divide(const Operator& op, std::uint32_t chips) {
+  return op.attributes.heads % chips == 0 && parts_of_heads(op.attributes.kv_heads, chips);
 }
 
 bool follows_columns(OperatorKind kind) {
