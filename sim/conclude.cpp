@@ -1,0 +1,175 @@
+#include "sim/conclude.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include "sim/claims_checker.h"
+#include "sim/decisions.h"
+#include "sim/diagnose.h"
+#include "sim/proved.h"
+#include "sim/report_rows.h"
+#include "sim/understudy.h"
+#include "sim/version.h"
+
+namespace rdusim {
+
+namespace {
+
+Verdict verdict_of(StuckKind k) {
+  switch (k) {
+    case StuckKind::circular_wait:
+      return Verdict::circular_wait;
+    case StuckKind::starvation:
+      return Verdict::starvation;
+    case StuckKind::lost_token:
+      return Verdict::lost_token;
+    case StuckKind::missing_participant:
+      return Verdict::missing_participant;
+  }
+  return Verdict::circular_wait;
+}
+
+// How a run with another depth went.
+std::string told(const IsolatedRun& run) {
+  if (!run.ended) return "does not come to an end";
+  if (run.verdict == Verdict::pass) return fmt::format("passes in {} cycles", run.cycles);
+  return fmt::format("ends as {} in cycle {}", name_of(run.verdict), run.cycles);
+}
+
+// The least depth that resolves a circular wait, instead of the guess that a look at its members gives.
+void suggest_cure(const SpatialProgram& p, Understudy* understudy, Diagnosis& d) {
+  const auto cure = find_cure(p, d.shallow);
+  if (!cure) return;
+  d.diagnostic.help.clear();
+  d.diagnostic.suggest(
+      "give buffer '{}' a depth of {} instead of {}: the least with which the program ends, all others as they are",
+      p.buffer(cure->buffer).name, cure->needed, cure->given);
+  const auto confirmed = understudy == nullptr ? std::nullopt : understudy->confirm(*cure);
+  if (!confirmed) return;
+  d.diagnostic.suggest("tried: with {} it {}, with {} it {}", cure->needed, told(confirmed->with), cure->needed - 1,
+                       told(confirmed->one_less));
+}
+
+// Who asked for a fault takes a pass for 'harmless': so a fault that did not happen is said, and is no pass.
+void report_idle_faults(const std::vector<std::string>& asked, bool finished, RunResult& result) {
+  for (std::size_t n = 0; n < asked.size() && n < result.struck.size(); ++n) {
+    if (result.struck[n] != 0) continue;
+    const std::string where = "--inject " + asked[n];
+    if (finished) {
+      result.diagnostics.error(Code::RDU6008, where,
+                               "the fault asked for never happened: the run ended before it could");
+      if (result.status == ExitStatus::done) result.status = ExitStatus::request_fault;
+    } else {
+      result.diagnostics.warning(Code::RDU6008, where, "the fault asked for had not happened when the run ended");
+    }
+  }
+}
+
+}  // namespace
+
+std::uint64_t peak_rss_bytes() {
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& options, Listeners& l, const RunEnd& end,
+                           const std::vector<OperandSource>* sources, RunResult result) {
+  const SpatialProgram& p = loaded.program;
+  const MachineOutcome& outcome = end.outcome;
+  Report& r = result.report;
+  const bool compare = sources != nullptr && options.values && options.check != CheckLevel::none;
+  const bool finished = outcome.end == MachineOutcome::End::finished;
+
+  if (finished && !l.violations.stopped()) l.finish(outcome.cycles);
+  if (p.certificate && !l.violations.stopped()) {
+    check_claims(l.instances, *p.certificate, l.handshakes, l.tokens, l.semaphores, finished, outcome.cycles,
+                 l.violations);
+  }
+  result.diagnostics.append(l.violations.diagnostics());
+
+  r.version = version;
+  r.program = p.header.name;
+  r.program_sha256 = loaded.sha256;
+  r.target = loaded.target.name;
+  r.target_sha256 = loaded.target.sha256;
+  r.chips = p.header.plan.chips;
+  r.options = options.reported;
+  r.decisions = decisions_of(p);
+  if (p.certificate)
+    r.proved = proved_and_observed(l.instances, *p.certificate, l.handshakes, l.tokens, l.semaphores, outcome.cycles);
+  r.values = options.values;
+  r.cycles = outcome.cycles;
+  const Costs costs = rdusim::estimate(p, loaded.target);
+  r.predicted = costs.predicted_cycles;
+  r.lower_bound = p.certificate ? p.certificate->lower_bound_cycles : costs.lower_bound_cycles;
+  r.clock_ghz = to_double(loaded.target.clock_ghz);
+  r.microseconds = r.clock_ghz > 0 ? static_cast<double>(r.cycles) / (r.clock_ghz * 1000) : 0;
+  if (p.operators && p.operators->tokens != 0 && outcome.end == MachineOutcome::End::finished && r.microseconds > 0)
+    r.tokens_per_s = static_cast<double>(p.operators->tokens) * 1e6 / r.microseconds;
+
+  if (l.violations.any()) {
+    r.verdict = Verdict::check_failed;
+    result.status = ExitStatus::program_fault;
+  } else if (outcome.end == MachineOutcome::End::quiescent) {
+    Diagnosis d =
+        diagnose(outcome, {l.instances, l.handshakes, l.tokens, l.semaphores, l.barriers, l.collectives, l.statistics});
+    if (d.kind == StuckKind::circular_wait && options.faults.empty()) suggest_cure(p, options.understudy, d);
+    r.verdict = verdict_of(d.kind);
+    result.status = ExitStatus::program_fault;
+    result.dot = std::move(d.dot);
+    result.diagnostics.add(std::move(d.diagnostic));
+  } else if (outcome.end == MachineOutcome::End::max_cycles) {
+    r.verdict = Verdict::limit;
+    result.status = ExitStatus::limit;
+    result.diagnostics.error(Code::RDU7027, fmt::format("cycle {}", outcome.cycles),
+                             "the run reached the limit of {} cycles", options.max_cycles.value_or(0));
+  } else if (outcome.end == MachineOutcome::End::stopped) {
+    r.verdict = Verdict::limit;
+    if (end.out_of_time) {
+      result.status = ExitStatus::limit;
+      result.diagnostics.error(Code::RDU7028, fmt::format("cycle {}", outcome.cycles),
+                               "the run reached the limit of {} seconds", options.max_seconds.value_or(0));
+    } else {
+      result.status = ExitStatus::interrupted;
+    }
+  }
+
+  result.struck = outcome.struck;
+  report_idle_faults(options.faults, finished, result);
+
+  std::optional<Comparison> comparison;
+  if (finished && options.values && sources != nullptr) {
+    OperandBytes whole;
+    if (compare && p.operators) {
+      auto filled = fill_whole(*sources);
+      if (!filled) return filled.diagnostics();
+      whole = std::move(filled).value();
+    }
+    auto compared = compare_outputs(p, result.images, std::move(whole), options.check);
+    if (!compared) return compared.diagnostics();
+    comparison = std::move(compared).value();
+    result.diagnostics.append(comparison->diagnostics);
+    if (comparison->diagnostics.has_errors()) {
+      r.verdict = Verdict::check_failed;
+      result.status = ExitStatus::program_fault;
+    }
+    r.outputs = comparison->outputs;
+  } else {
+    auto known = operand_sources(p, loaded.folder, {});
+    if (!known) return known.diagnostics();
+    for (const OperandSource& s : *known) {
+      if (s.operand.role != TensorRole::output) continue;
+      r.outputs.push_back(
+          {s.operand.id, s.operand.name, s.operand.shape, s.operand.dtype, "", CheckLevel::none, std::nullopt});
+    }
+  }
+
+  if (finished) r.residual = explain_difference(l.instances, l.statistics, l.collectives, costs, outcome.cycles);
+  add_rows(loaded, l, costs, finished, comparison, r);
+  if (finished) r.bound_by = bound_by(costs);
+  r.events = outcome.activations;
+  return result;
+}
+
+}  // namespace rdusim
