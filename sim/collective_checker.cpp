@@ -44,7 +44,27 @@ CollectiveChecker::CollectiveChecker(const Instances& instances, Violations& vio
         if (c.op == *s.origin) ends_[s.id.value] = c.id;
       }
     }
+    if (const auto& c = ends_[s.id.value]; c && s.section.value < p.sections.size()) {
+      Seen& seen = seen_[c->value];
+      seen.trips = std::max<std::uint64_t>(p.sections[s.section.value].trips, 1);
+      seen.ends += instances.instances(s.id) * s.firings * seen.trips;
+    }
   }
+}
+
+std::optional<Cycles> CollectiveChecker::cycles(CollectiveId c) const {
+  const auto trip = last_trip(c);
+  return trip ? std::optional(seen_[c.value].before + (trip->second - trip->first)) : std::nullopt;
+}
+
+std::optional<std::pair<Cycle, Cycle>> CollectiveChecker::last_trip(CollectiveId c) const {
+  const Seen& s = seen_[c.value];
+  return s.first_sent && s.last ? std::optional(std::pair(*s.first_sent, *s.last)) : std::nullopt;
+}
+
+void CollectiveChecker::end(CollectiveId c, Cycle at) {
+  Seen& s = seen_[c.value];
+  if (s.first_sent) s.last = std::max(s.last.value_or(0), at);
 }
 
 std::optional<std::uint32_t> CollectiveChecker::member(CollectiveId c, ChipId chip) const {
@@ -74,37 +94,46 @@ void CollectiveChecker::on(const PageSent& e) {
   const auto& c = instances_.program().edge(e.channel.edge).collective;
   if (!c) return;
   Seen& s = seen_[c->value];
+  if (s.over && s.first_sent && s.last) {
+    s.before += *s.last - *s.first_sent;
+    s.first_sent.reset();
+    s.last.reset();
+  }
+  s.over = false;
   if (!s.first_sent) s.first_sent = e.at;
   s.sent += e.bytes;
 }
 
 void CollectiveChecker::on(const PageLanded& e) {
   const auto& c = instances_.program().edge(e.channel.edge).collective;
-  if (c) seen_[c->value].last = std::max(seen_[c->value].last.value_or(0), e.at);
+  if (!c) return;
+  seen_[c->value].last = std::max(seen_[c->value].last.value_or(0), e.at);
 }
 
 void CollectiveChecker::on(const FiringCompleted& e) {
   const auto& c = ends_[e.stage.stage.value];
-  if (c && seen_[c->value].first_sent) seen_[c->value].last = std::max(seen_[c->value].last.value_or(0), e.at);
+  if (!c) return;
+  end(*c, e.at);
+  Seen& s = seen_[c->value];
+  s.over = s.trips > 1 && ++s.ended % (s.ends / s.trips) == 0;
 }
 
 void CollectiveChecker::on(const PageStored& e) {
-  const auto& c = ends_[e.stage.stage.value];
-  if (c && seen_[c->value].first_sent) seen_[c->value].last = std::max(seen_[c->value].last.value_or(0), e.at);
+  if (const auto& c = ends_[e.stage.stage.value]) end(*c, e.at);
 }
 
 void CollectiveChecker::finish(Cycle at) {
   const SpatialProgram& p = instances_.program();
   for (const Collective& c : p.collectives) {
     for (std::size_t m = 0; m < c.members.size(); ++m) {
-      const Bytes expected = m < c.bytes.size() ? c.bytes[m] : 0;
+      const Bytes expected = (m < c.bytes.size() ? c.bytes[m] : 0) * trips(c.id);
       if (contributed(c.id, m) == expected) continue;
       Diagnostic& d = violations_.found(Code::RDU7026, at, fmt::format("chip{}", c.members[m].value),
                                         "chip{} contributed {} bytes to collective '{}', and its members agreed on {}",
                                         c.members[m].value, contributed(c.id, m), c.name, expected);
       for (std::size_t other = 0; other < c.members.size() && other < 16; ++other) {
         d.note(fmt::format("chip{}", c.members[other].value), "contributed {} of {} bytes", contributed(c.id, other),
-               other < c.bytes.size() ? c.bytes[other] : 0);
+               (other < c.bytes.size() ? c.bytes[other] : 0) * trips(c.id));
       }
     }
   }

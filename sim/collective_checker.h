@@ -2,10 +2,11 @@
 // logs of its members agree with each other and with the program. RDU7026 collective-logs-disagree.
 //
 // A member contributes a page when a stage outside the collective pushes it into a buffer that the collective reads.
-// Keeps what the report says of a collective: its first and last cycle and what was sent.
+// Keeps what the report says of a collective: how long it took, and what was sent.
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "models/events/events.h"
@@ -27,16 +28,30 @@ class CollectiveChecker final : public EventSink {
   // After the last event of a run that finished.
   void finish(Cycle at);
 
-  struct Seen {
-    std::optional<Cycle> first_sent;  // first page sent by one of its members
-    std::optional<Cycle> last;        // last store (or firing) that it ends with
-    Bytes sent = 0;
-  };
-  const Seen& seen(CollectiveId c) const { return seen_[c.value]; }
+  Bytes sent(CollectiveId c) const { return seen_[c.value].sent; }
+  // From the first page that a member sends to the last store (or firing) that it ends with, of all trips; nothing where
+  // none was sent.
+  std::optional<Cycles> cycles(CollectiveId c) const;
+  // Of the last trip that began: first page sent, last store.
+  std::optional<std::pair<Cycle, Cycle>> last_trip(CollectiveId c) const;
+  // How often its section carries it out.
+  std::uint64_t trips(CollectiveId c) const { return seen_[c.value].trips; }
   // What a member has contributed so far, in the order of members.
   Bytes contributed(CollectiveId c, std::size_t member) const { return contributed_[first_member_[c.value] + member]; }
 
  private:
+  struct Seen {
+    std::uint64_t trips = 1;
+    std::uint64_t ends = 0;           // firings that end it, of all trips
+    std::uint64_t ended = 0;          // of these, so far
+    Cycles before = 0;                // what the trips before this one took
+    std::optional<Cycle> first_sent;  // of the trip at hand
+    std::optional<Cycle> last;
+    bool over = false;  // the trip at hand has ended
+    Bytes sent = 0;
+  };
+
+  void end(CollectiveId c, Cycle at);
   std::optional<std::uint32_t> member(CollectiveId c, ChipId chip) const;
 
   const Instances& instances_;

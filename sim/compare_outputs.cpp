@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "compiler/ir/trips.h"
 #include "compiler/support/file.h"
 #include "compiler/workload/operator_traits.h"
 #include "sim/places.h"
@@ -42,7 +43,10 @@ std::vector<OutputPage> pages_of(const SpatialProgram& program, OperandId out) {
   std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>> pages;
   for (const Stage& s : program.stages) {
     const auto* store = std::get_if<Store>(&s.kind);
-    if (store == nullptr || program.tensor(store->tensor).operand != out) continue;
+    bool writes_it = false;
+    if (store != nullptr)
+      for_each_tensor(*store, [&](TensorId t) { writes_it = writes_it || program.tensor(t).operand == out; });
+    if (!writes_it) continue;
     std::uint64_t firings = 1;
     for (std::uint64_t n : store->pattern.loops) firings *= n;
     for (std::uint32_t i = 0; i < store->pattern.first.size(); ++i) {
@@ -184,10 +188,11 @@ void compare_replicas(const SpatialProgram& program, const TensorImages& images,
 
 std::vector<RegionPlan> reduction_plans(const SpatialProgram& program, OperatorId op) {
   const OperandId out = program.operators->operators[op.value].out;
+  const OperatorId first = FirstTrip(program).of(op);  // whose trees and works are those of all its trips
   const std::uint64_t cols = columns(program.operators->operand(out).shape);
   std::vector<const SummationTree*> trees;
   for (const SummationTree& t : program.trees) {
-    if (t.op == op) trees.push_back(&t);
+    if (t.op == first) trees.push_back(&t);
   }
   RegionPlan whole{{op, {}, {}}, 0, cols};
   if (trees.empty()) return {whole};
@@ -209,7 +214,7 @@ std::vector<RegionPlan> reduction_plans(const SpatialProgram& program, OperatorI
   for (const SummationTree* t : trees) {
     if (t->nodes.empty()) continue;
     for (const Work& w : program.work) {
-      if (w.op != op || w.chip != t->nodes.front().chip) continue;
+      if (w.op != first || w.chip != t->nodes.front().chip) continue;
       RegionPlan r{
           {op, {*t}, {}}, static_cast<std::uint64_t>(w.offset_n), static_cast<std::uint64_t>(w.offset_n + w.n)};
       r.plan.trees.front().chunk = 0, r.plan.trees.front().chunks = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/certificate/moves.h"
+#include "compiler/ir/trips.h"
 
 namespace rdusim {
 
@@ -11,7 +12,8 @@ namespace {
 std::vector<bool> stored_tensors(const SpatialProgram& p) {
   std::vector<bool> stored(p.tensors.size());
   for (const Stage& s : p.stages) {
-    if (const auto* store = std::get_if<Store>(&s.kind)) stored[store->tensor.value] = true;
+    if (const auto* store = std::get_if<Store>(&s.kind))
+      for_each_tensor(*store, [&](TensorId t) { stored[t.value] = true; });
   }
   for (const Tensor& t : p.tensors) {
     if (t.role == TensorRole::output) stored[t.id.value] = true;
@@ -41,7 +43,7 @@ CoverageChecker::CoverageChecker(const Instances& instances, Violations& violati
   }
   for (const Stage& s : p.stages) {
     const auto* store = std::get_if<Store>(&s.kind);
-    if (store != nullptr && s.section.value < p.sections.size())
+    if (store != nullptr && store->later.empty() && s.section.value < p.sections.size())
       tensors_[store->tensor.value].trips = p.sections[s.section.value].trips;
   }
   for (const Tensor& t : p.tensors) {
@@ -79,7 +81,8 @@ void CoverageChecker::on(const PageStored& e) {
   }
   const std::uint64_t elements = std::uint64_t{tag.rows} * tag.cols;
   const ElementRange range = chunk_range(elements, tag.chunk, std::max(tag.chunks, 1U));
-  const auto expected = static_cast<std::uint8_t>(tag.trip);
+  // Of a tensor that one trip alone writes, nothing is there before.
+  const auto expected = static_cast<std::uint8_t>(w.trips == 1 ? 0 : tag.trip);
   std::uint64_t at = range.begin;
   while (at < range.end) {
     const std::uint64_t row = at / tag.cols;

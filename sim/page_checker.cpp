@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "compiler/certificate/moves.h"
+#include "compiler/ir/trips.h"
 
 namespace rdusim {
 
@@ -120,12 +121,11 @@ void PageChecker::on(const PageLoaded& e) {
   const Tensor& t = p.tensor(load->tensor);
   const auto expected = page_on_chip(load->pattern, t, p.header.native_tile, e.stage.instance, e.firing);
   // Which rows come by index, the value checker knows.
-  if (load->indexed && e.tensor == load->tensor && e.tag.operand == value_of(e.stage.stage) && expected &&
-      expected->col == e.tag.col && expected->cols == e.tag.cols && expected->rows == e.tag.rows)
+  const bool of_trip = e.tensor == tensor_of_trip(*load, e.firing / p.stage(e.stage.stage).firings);
+  if (load->indexed && of_trip && e.tag.operand == value_of(e.stage.stage) && expected && expected->col == e.tag.col &&
+      expected->cols == e.tag.cols && expected->rows == e.tag.rows)
     return;
-  if (!load->indexed && e.tensor == load->tensor && e.tag.operand == t.operand &&
-      (!expected || *expected == place_of(e.tag)))
-    return;
+  if (!load->indexed && of_trip && e.tag.operand == t.operand && (!expected || *expected == place_of(e.tag))) return;
   wrong(e.at, instances_.describe(e.stage), "the page loaded by firing", e.firing, to_string(e.tag, p),
         expected ? fmt::format("'{}' {}", t.name, to_string(*expected)) : fmt::format("a page of '{}'", t.name));
 }
@@ -253,9 +253,9 @@ void PageChecker::on(const PageStored& e) {
   const Chunk chunk = store->chunks.empty() ? Chunk{} : store->chunks[e.firing % phases];
   const auto expected = page_place(store->pattern, t, p.header.native_tile, e.stage.instance, e.firing / phases);
   const bool same_chunk = chunk.of == 1 ? e.tag.chunks == 1 : e.tag.chunk == chunk.index && e.tag.chunks == chunk.of;
-  if (e.tensor == store->tensor && e.tag.operand == t.operand && same_chunk &&
-      (!expected || *expected == place_of(e.tag)))
-    return;
+  const std::uint64_t trip = e.firing / p.stage(e.stage.stage).firings;
+  const bool of_trip = e.tensor == tensor_of_trip(*store, trip) && (store->later.empty() || e.tag.trip == trip);
+  if (of_trip && e.tag.operand == t.operand && same_chunk && (!expected || *expected == place_of(e.tag))) return;
   wrong(e.at, instances_.describe(e.stage), "the page stored by firing", e.firing, to_string(e.tag, p),
         fmt::format("'{}' {}{}", t.name, expected ? to_string(*expected) : "",
                     chunk.of == 1 ? "" : fmt::format(" chunk {} of {}", chunk.index, chunk.of)));

@@ -119,6 +119,7 @@ Json to_json(const Report& r) {
               .set("kind", c.kind)
               .set("algorithm", c.algorithm)
               .set("chips", c.chips)
+              .set("trips", c.trips)
               .set("bytes", c.bytes)
               .set("sent_bytes", c.sent)
               .set("cycles", or_null(c.cycles))
@@ -234,7 +235,8 @@ std::string summary(const Report& r, bool colour) {
   if (r.tokens_per_s) line("tokens", fmt::format("{:.1f} a second", *r.tokens_per_s));
 
   for (const CollectiveRow& c : r.collectives) {
-    std::string text = fmt::format("{} {} over {} chips, {}", c.algorithm, c.kind, c.chips, format_bytes(c.bytes));
+    std::string text = fmt::format("{}{} {} over {} chips, {}", c.trips > 1 ? fmt::format("{} times ", c.trips) : "",
+                                   c.algorithm, c.kind, c.chips, format_bytes(c.bytes));
     if (c.cycles) text += fmt::format(", {} cycles", with_commas(*c.cycles));
     if (c.predicted) text += fmt::format(" ({} predicted)", with_commas(*c.predicted));
     if (c.bus_gb_per_s) text += fmt::format(", {:.1f} GB/s on the busiest path", *c.bus_gb_per_s);

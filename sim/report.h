@@ -39,9 +39,10 @@ struct CheckRow {
 struct CollectiveRow {
   std::string name, kind, algorithm;
   std::uint32_t chips = 0;
-  Bytes bytes = 0;               // of one member's contribution
+  std::uint64_t trips = 1;       // of its section
+  Bytes bytes = 0;               // of one member's contribution, a trip
   Bytes sent = 0;                // by all members, over the edges of the collective
-  std::optional<Cycles> cycles;  // first page sent to last store
+  std::optional<Cycles> cycles;  // first page sent to last store, of all trips
   std::optional<Cycles> predicted;
   std::optional<double> algorithm_gb_per_s, bus_gb_per_s;
   std::optional<std::uint64_t> contributions;  // members whose contribution every stored page holds

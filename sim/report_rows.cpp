@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "compiler/ir/print.h"
+#include "compiler/ir/trips.h"
 #include "sim/diagnose.h"
 #include "sim/roofline.h"
 
@@ -109,10 +110,10 @@ void add_collectives(const LoadedProgram& loaded, const Listeners& l, const Cost
     row.algorithm = name_of(c.algorithm);
     row.chips = static_cast<std::uint32_t>(c.members.size());
     for (Bytes b : c.bytes) row.bytes = std::max(row.bytes, b);
-    const auto& seen = l.collectives.seen(c.id);
-    row.sent = seen.sent;
-    if (seen.first_sent && seen.last) row.cycles = *seen.last - *seen.first_sent;
-    if (c.id.value < costs.collectives.size()) row.predicted = costs.collectives[c.id.value].cycles;
+    row.trips = l.collectives.trips(c.id);
+    row.sent = l.collectives.sent(c.id);
+    row.cycles = l.collectives.cycles(c.id);
+    if (c.id.value < costs.collectives.size()) row.predicted = costs.collectives[c.id.value].cycles * row.trips;
     if (row.cycles && *row.cycles > 0) {
       const double n = static_cast<double>(c.members.size());
       const bool gathers = c.kind == CollectiveKind::all_gather;
@@ -120,7 +121,7 @@ void add_collectives(const LoadedProgram& loaded, const Listeners& l, const Cost
       // what NCCL's mean.
       const double size = gathers ? static_cast<double>(std::accumulate(c.bytes.begin(), c.bytes.end(), Bytes{0}))
                                   : static_cast<double>(row.bytes);
-      row.algorithm_gb_per_s = size / static_cast<double>(*row.cycles) * r.clock_ghz;
+      row.algorithm_gb_per_s = size * static_cast<double>(row.trips) / static_cast<double>(*row.cycles) * r.clock_ghz;
       double factor = 1;
       if (c.kind == CollectiveKind::all_reduce) factor = 2 * (n - 1) / n;
       if (c.kind == CollectiveKind::reduce_scatter || gathers || c.kind == CollectiveKind::all_to_all)
@@ -216,11 +217,31 @@ void add_resources(const LoadedProgram& loaded, const Listeners& l, Report& r) {
   }
 }
 
+std::uint64_t product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(k);
+}
+
+// Multiply-accumulates of a matmul, one trip, by which the tiles of its slices are more than those of the whole: where
+// columns are cut within a tile, each chip takes the time of its last tile whole.
+std::uint64_t ragged_by_slices(const SpatialProgram& p, const Operator& op) {
+  const auto tile = static_cast<std::int64_t>(std::max(p.header.native_tile, 1u));
+  const auto missing = [&](std::int64_t n) { return (tile - n % tile) % tile; };
+  const std::int64_t whole = p.operators->operand(op.out).shape.back();
+  std::uint64_t slices = 0, once = 0;
+  for (const Work& w : p.work)
+    if (w.op == op.id && w.n < whole) {
+      slices += product(w.m, missing(w.n), w.k);
+      once = product(w.m, missing(whole), w.k);
+    }
+  return slices > once ? slices - once : 0;
+}
+
 void add_macs(const LoadedProgram& loaded, const Listeners& l, Report& r) {
   const SpatialProgram& p = loaded.program;
-  const auto product = [](std::int64_t m, std::int64_t n, std::int64_t k) {
-    return static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(k);
-  };
+  // How many operators the works of one stand for.
+  const FirstTrip first(p);
+  std::vector<std::uint64_t> trips(p.operators ? p.operators->operators.size() : 0, 0);
+  for (std::size_t i = 0; i < trips.size(); ++i) ++trips[first.of(OperatorId(i)).value];
   std::uint64_t done = 0;
   std::uint64_t most = 0;
   for (const Work& w : p.work) {
@@ -229,7 +250,7 @@ void add_macs(const LoadedProgram& loaded, const Listeners& l, Report& r) {
     if (kind != OperatorKind::matmul && kind != OperatorKind::attention) continue;
     // An attention multiplies by keys, and then by as many values.
     const std::uint64_t macs = (kind == OperatorKind::attention ? 2 : 1) * product(w.m, w.n, w.k);
-    done += macs;
+    done += macs * (w.op.value < trips.size() ? trips[w.op.value] : 1);
     if (macs <= most) continue;
     most = macs;
     r.rows = static_cast<std::uint64_t>(w.m);
@@ -250,6 +271,7 @@ void add_macs(const LoadedProgram& loaded, const Listeners& l, Report& r) {
       if (!elements || b.size() < (op.attributes.transposed ? 2 : 1)) continue;
       const std::int64_t n = op.attributes.transposed ? b[b.size() - 2] : b.back();
       useful += static_cast<std::uint64_t>(*elements) * static_cast<std::uint64_t>(n);
+      done += trips[op.id.value] == 0 ? 0 : ragged_by_slices(p, op) * trips[op.id.value];
     }
   }
   r.useful_macs = useful;

@@ -103,10 +103,10 @@ Residual explain_difference(const Instances& instances, const Statistics& statis
     }
     Cycles under_way = 0;
     for (const Collective& collective : p.collectives) {
-      const auto& seen = collectives.seen(collective.id);
-      if (!seen.first_sent || !seen.last) continue;
-      const Cycle from = std::max({*seen.first_sent, s.engine_free, start});
-      const Cycle to = std::min(*seen.last, end);
+      const auto trip = collectives.last_trip(collective.id);
+      if (!trip) continue;
+      const Cycle from = std::max({trip->first, s.engine_free, start});
+      const Cycle to = std::min(trip->second, end);
       if (to > from) under_way = std::max(under_way, to - from);
     }
     take(Cause::link, under_way);

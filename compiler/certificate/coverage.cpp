@@ -6,6 +6,7 @@
 #include "compiler/certificate/moves.h"
 #include "compiler/certificate/obligations.h"
 #include "compiler/certificate/pages.h"
+#include "compiler/certificate/trips.h"
 #include "compiler/support/summation_tree.h"
 
 namespace rdusim::certificate {
@@ -102,7 +103,7 @@ Finding write_coverage(const Subject& s, const Provenance& provenance, std::vect
   std::uint64_t writes_in_all = 0;
   for (const Stage& stage : s.p.stages)
     if (const auto* store = std::get_if<Store>(&stage.kind)) {
-      stores[store->tensor].push_back(&stage);
+      for (std::uint64_t trip = 0; trip <= store->later.size(); ++trip) stores[of_trip(*store, trip)].push_back(&stage);
       writes_in_all = sum(writes_in_all, product(stage.firings, s.instances(stage)));
     }
   // Slices of one operand, each once however many hold it.

@@ -7,6 +7,7 @@
 
 #include "compiler/certificate/execution.h"
 #include "compiler/certificate/obligations.h"
+#include "compiler/certificate/trips.h"
 
 namespace rdusim::certificate {
 
@@ -143,7 +144,8 @@ class DepthSearch {
 };
 
 // A load waits for the stores of its section that write what it reads. Stages that pages join are one party: none may
-// wait for itself, by way of others or not. Takes away parties that wait for nobody until all are gone.
+// wait for itself, by way of others or not. Takes away parties that wait for nobody until all are gone. Waits for a
+// trip before the own close no circle: each trip ends when those before it have ended, and all make the same waits.
 Finding memory_circle(const Subject& s, const Section& section) {
   std::vector<std::size_t> party(s.p.stages.size());
   std::iota(party.begin(), party.end(), std::size_t{0});
@@ -167,9 +169,6 @@ Finding memory_circle(const Subject& s, const Section& section) {
     if (load == nullptr || stage.section != section.id) continue;
     const auto w = writers.find(load->tensor);
     if (w == writers.end()) continue;
-    if (section.trips > 1)
-      return refuted("section '{}' makes {} trips, and '{}' reads what '{}' writes", section.name, section.trips,
-                     stage.name, w->second.front()->name);
     for (const Stage* store : w->second) waits[find(stage.id.value)].try_emplace(find(store->id.value), &stage, store);
   }
   for (bool less = true; less && !waits.empty();) {
@@ -196,6 +195,7 @@ Finding deadlock_freedom(const Subject& s, const Finding& balance) {
       return unchecked("section '{}' has more than {} firings to look at", section.name, most_firings);
     Execution execution(net);
     if (!execution.run(most_firings)) return refuted("section '{}': {}", section.name, execution.stuck(s));
+    if (Finding order = reads_what_is_written(s, section); order.status != ProofStatus::proved) return order;
     if (Finding circle = memory_circle(s, section); circle.status != ProofStatus::proved) return circle;
   }
   return {};

@@ -143,18 +143,22 @@ std::string not_moved(const OperatorGraph& g, const Operator& op, OperandId from
   return {};
 }
 
-OperandId held_by(const OperatorGraph& g, OperandId o) {
-  for (std::size_t i = g.operators.size(); i-- > 0;)
-    if (const Operator& op = g.operators[i]; op.kind == OperatorKind::append && op.out == o && !op.in.empty())
-      o = op.in[0];
-  return o;
+std::vector<OperandId> holders(const OperatorGraph& g) {
+  std::vector<OperandId> of;
+  for (const Operand& o : g.operands) of.push_back(o.id);
+  for (const Operator& op : g.operators)
+    if (op.kind == OperatorKind::append && !op.in.empty() && op.out.value < of.size() && op.in[0].value < of.size())
+      of[op.out.value] = of[op.in[0].value];
+  return of;
 }
 
 const Operator* mover_into(const SpatialProgram& p, OperandId o, std::optional<OperatorId> by) {
   if (!p.operators || !by || by->value >= p.operators->operators.size()) return nullptr;
   const Operator& op = p.operators->operators[by->value];
   if (!is_move(op.kind) || op.kind == OperatorKind::gather) return nullptr;
-  return held_by(*p.operators, op.out) == o ? &op : nullptr;
+  if (op.kind != OperatorKind::append) return op.out == o ? &op : nullptr;
+  const std::vector<OperandId> holder = holders(*p.operators);
+  return op.out.value < holder.size() && holder[op.out.value] == o ? &op : nullptr;
 }
 
 std::vector<Box> kept_by_appends(const SpatialProgram& p, const Tensor& t) {
@@ -166,8 +170,9 @@ std::vector<Box> kept_by_appends(const SpatialProgram& p, const Tensor& t) {
   const std::uint64_t rows = extent(t.whole[last - 1]), cols = extent(t.shape[last]);
   const std::uint64_t first_col = extent(t.offset[last]);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> replaced;
+  const std::vector<OperandId> holder = holders(*p.operators);
   for (const Operator& op : p.operators->operators)
-    if (op.kind == OperatorKind::append && held_by(*p.operators, op.out) == t.operand && sound(*p.operators, op)) {
+    if (op.kind == OperatorKind::append && holder[op.out.value] == t.operand && sound(*p.operators, op)) {
       const std::uint64_t begin = std::min(extent(op.attributes.begin[0]), rows);
       replaced.emplace_back(begin, std::min(begin + extent(p.operators->operand(op.in[1]).shape[last - 1]), rows));
     }

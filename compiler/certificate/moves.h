@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/certificate/pages.h"
 #include "compiler/certificate/rows.h"
@@ -24,8 +25,8 @@ struct Part {
 std::string not_moved(const OperatorGraph& graph, const Operator& op, OperandId from, const Part& taken,
                       const Part& stored);
 
-// The operand whose tensor holds `o`: of what an append gives, that of its state. The checker's own storage_of.
-OperandId held_by(const OperatorGraph& graph, OperandId o);
+// By operand, the one whose tensor holds it: of what an append gives, that of its state. The checker's own storage_of.
+std::vector<OperandId> holders(const OperatorGraph& graph);
 
 // The operator that moves what it has loaded into tensors of operand `o`, if `by` does.
 const Operator* mover_into(const SpatialProgram& program, OperandId o, std::optional<OperatorId> by);

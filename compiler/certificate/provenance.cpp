@@ -2,7 +2,7 @@
 //
 // The streams of pages do not depend on the order of firings (rates are static, a buffer has one producer), so one
 // execution shows what every run computes. Instances that are translations of each other (classes.h) are executed once.
-// Each trip of a section moves the same pages; one is executed.
+// Each trip of a section moves the same pages, perhaps of other tensors (trips.h); the first is executed.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,6 +15,7 @@
 #include "compiler/certificate/pages.h"
 #include "compiler/certificate/rows.h"
 #include "compiler/certificate/terms.h"
+#include "compiler/certificate/trips.h"
 #include "compiler/support/summation_tree.h"
 
 namespace rdusim::certificate {
@@ -86,6 +87,23 @@ class Symbolic {
     return false;
   }
 
+  // What was found of the first trip holds of the later ones, which are alike.
+  void end_trips(const Section& section) {
+    for (const Stage& stage : s_.p.stages) {
+      const auto* store = std::get_if<Store>(&stage.kind);
+      if (store == nullptr || stage.section != section.id) continue;
+      const auto found = contributions.find(store->tensor);
+      for (std::uint64_t trip = 1; trip <= store->later.size(); ++trip) {
+        const Tensor& t = s_.p.tensor(of_trip(*store, trip));
+        if (found != contributions.end()) contributions[t.id] = found->second;
+        if (const auto state = holds_.find(s_.p.tensor(store->tensor).operand.value); state != holds_.end()) {
+          const std::uint64_t op = writer_of(state->second) + trip * section.operators_a_trip;
+          holds_[t.operand.value] = s_.p.operators->operators[op].out.value;
+        }
+      }
+    }
+  }
+
   // Numbers of what was found, by tensor.
   std::map<TensorId, std::uint64_t> contributions;
 
@@ -126,6 +144,12 @@ class Symbolic {
         left.erase(next);
       }
     return true;
+  }
+  // Requires an operand that an operator of the program makes.
+  std::uint64_t writer_of(std::uint32_t operand) const {
+    std::uint64_t op = 0;
+    while (s_.p.operators->operators[op].out.value != operand) ++op;
+    return op;
   }
   // What the tensors of an operand hold now: of a state, what the last append made of it.
   std::uint32_t held(OperandId o) const {
@@ -740,8 +764,11 @@ Provenance reduction_completeness(const Subject& s) {
   result.first_instance_macs.assign(s.p.stages.size(), 0);
   for (const Edge& e : s.p.edges) result.edge_bytes.emplace_back(e.to.size(), 0);
   Symbolic symbolic(s, result);
-  for (const Section& section : s.p.sections)
-    if (!symbolic.run(section)) return result;
+  for (const Section& section : s.p.sections) {
+    result.finding = trips_are_alike(s, section);
+    if (result.finding.status != ProofStatus::proved || !symbolic.run(section)) return result;
+    symbolic.end_trips(section);
+  }
   result.complete = true;
   result.contributions = std::move(symbolic.contributions);
   return result;

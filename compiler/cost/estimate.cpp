@@ -20,12 +20,12 @@ std::uint64_t lanes_of(const SpatialProgram& program, CollectiveId collective) {
   return lanes;
 }
 
-// Pages that an instance of the stages before the collective hands to it, in a run of its section.
+// Pages that an instance of the stages before the collective hands to it, a trip.
 std::uint64_t pages_into(const SpatialProgram& program, CollectiveId collective) {
   std::uint64_t pages = 1;
   for (const Edge& e : program.edges)
     if (e.collective == collective && !program.stage(e.from).collective)
-      pages = std::max(pages, cost::pages_pushed(program, program.stage(e.from), e.buffer));
+      pages = std::max(pages, cost::pages_pushed(program.stage(e.from), e.buffer));
   return pages;
 }
 

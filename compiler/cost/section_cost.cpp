@@ -87,7 +87,8 @@ class SectionEstimate {
         stages_(stages),
         memory_(memory),
         crossings_(crossings),
-        collectives_(collectives) {}
+        collectives_(collectives),
+        memory_orders_(memory_orders(p, section)) {}
 
   SectionCost run() {
     SectionCost cost;
@@ -225,50 +226,69 @@ class SectionEstimate {
     return worst;
   }
 
-  // The longest way through the section from operator to operator: a Load that waits starts when the Stores before it
-  // have stored everything, at the pace of what they take their pages from. Loads that wait for nobody run beside it.
-  // Nothing where no Load waits.
+  // The longest way through the section from operator to operator, trip after trip: a Load that waits starts when the
+  // Stores before it have stored everything, at the pace of what they take their pages from. Loads that wait for nobody
+  // run beside it. Nothing where no Load waits.
   std::optional<Cycles> chain_of_operators() const {
     struct Before {
       StageId from;
       std::optional<BufferId> by;  // nothing: all that it stores
+      std::uint64_t lag = 0;       // in the trip so many before
     };
     std::vector<std::vector<Before>> before(p_.stages.size());
     std::vector<bool> free(p_.stages.size(), false);
     for (const Stage& s : p_.stages) free[s.id.value] = std::holds_alternative<Load>(s.kind);
-    bool waits = false;
-    for (const MemoryOrder& order : memory_orders(p_, section_)) {
-      waits = true;
+    std::uint64_t lags = 0;  // most trips that anything waits for
+    for (const MemoryOrder& order : memory_orders_)
       for (const StageId to : order.loads) {
         free[to.value] = false;
-        for (const StageId from : order.stores) before[to.value].push_back({from, {}});
+        lags = std::max(lags, order.lag);
+        for (const StageId from : order.stores) before[to.value].push_back({from, {}, order.lag});
       }
-    }
-    if (!waits) return std::nullopt;
+    if (memory_orders_.empty()) return std::nullopt;
     for (const Edge& e : p_.edges) {
       if (free[e.from.value] || !here(p_.stage(e.from))) continue;
       for (const StageId to : e.to)
         if (place_[e.from.value] < place_[to.value]) before[to.value].push_back({e.from, e.buffer});
     }
-    // By stage: when its first page comes, and the steady distance of its firings, which is that of what comes to it.
-    std::vector<Cycles> until(p_.stages.size(), 0), apart(p_.stages.size(), 0);
-    Cycles longest = 0;
+    // By stage: the steady distance of its firings, which is that of what comes to it.
+    std::vector<Cycles> apart(p_.stages.size(), 0);
     for (const StageId id : order_) {
       const std::size_t i = id.value;
       apart[i] = own_interval(id);
-      for (const Before& b : before[i]) {
-        const std::size_t from = b.from.value;
-        if (!b.by) {
-          until[i] = std::max(until[i], plus(until[from], all_firings(b.from, apart[from])));
-          continue;
+      for (const Before& b : before[i])
+        if (b.by) apart[i] = std::max(apart[i], firings_apart(id, *b.by, b.from, apart[b.from.value]));
+    }
+    // By stage, of the last trips: when its first page comes, and when its trip is over.
+    struct Times {
+      std::vector<Cycles> until, over;
+    };
+    std::vector<Times> trips(lags + 1, Times{std::vector<Cycles>(p_.stages.size(), 0), {}});
+    Cycles longest = 0;
+    const std::uint64_t all = p_.sections[section_.value].trips;
+    for (std::uint64_t t = 0; t < all; ++t) {
+      std::rotate(trips.begin(), trips.end() - 1, trips.end());
+      Times& now = trips.front();
+      if (now.over.empty()) now.over.assign(p_.stages.size(), 0);
+      for (const StageId id : order_) {
+        const std::size_t i = id.value;
+        // Its firings of the trip before come first.
+        Cycles until = t > 0 && lags > 0 && !free[i] ? trips[1].over[i] : 0;
+        for (const Before& b : before[i]) {
+          const std::size_t from = b.from.value;
+          if (!b.by) {
+            if (b.lag <= t) until = std::max(until, trips[b.lag].over[from]);
+            continue;
+          }
+          // chip_links() counts what a collective takes.
+          const bool counted = p_.stage(b.from).collective && !std::holds_alternative<Store>(p_.stage(b.from).kind);
+          until = std::max(until, plus(now.until[from], counted ? 0 : first_page(b.from, apart[from])));
         }
-        // chip_links() counts what a collective takes.
-        const bool counted = p_.stage(b.from).collective && !std::holds_alternative<Store>(p_.stage(b.from).kind);
-        until[i] = std::max(until[i], plus(until[from], counted ? 0 : first_page(b.from, apart[from])));
-        apart[i] = std::max(apart[i], firings_apart(id, *b.by, b.from, apart[from]));
+        now.until[i] = until;
+        const bool ends = std::holds_alternative<Store>(p_.stage(id).kind);
+        now.over[i] = plus(until, ends ? all_firings(id, apart[i]) : times(p_.stage(id).firings, apart[i]));
+        longest = std::max(longest, plus(until, ends ? all_firings(id, apart[i]) : 0));
       }
-      const bool ends = std::holds_alternative<Store>(p_.stage(id).kind);
-      longest = std::max(longest, plus(until[i], ends ? all_firings(id, apart[i]) : 0));
     }
     return longest;
   }
@@ -346,10 +366,14 @@ class SectionEstimate {
     return {plus(until[b.stage.value], own.latency_cycles), since[b.stage.value]};
   }
 
-  // What the chip links add to `steady` cycles of the rest. A collective is a stage of the pipeline of pages: with R
+  // What the chip links add to `steady` cycles of the rest: where loads wait for stores, trip by trip. A collective is a stage of the pipeline of pages: with R
   // pages, s = steady / R and l = its bytes' time / R, the two take s + (R - 1) max(s, l) + l together. Latency is paid
   // once; a landing buffer that holds fewer pages than travel in a round trip limits the rate.
   Cycles chip_links(Cycles steady) const {
+    const std::uint64_t trips = memory_orders_.empty() ? 1 : p_.sections[section_.value].trips;
+    return times(chip_links_of_trip(steady / trips, trips), trips);
+  }
+  Cycles chip_links_of_trip(Cycles steady, std::uint64_t all_trips) const {
     struct Traffic {
       std::map<LinkId, Bytes> load;
       Cycles latency = 0;
@@ -362,18 +386,20 @@ class SectionEstimate {
       const Stage& from = sender(f);
       if (!here(from) || !valid(f) || f.to >= e.routes.size() || e.routes[f.to].empty()) continue;
       Traffic& traffic = all[e.collective];
-      for (const LinkId id : e.routes[f.to]) traffic.load[id] = plus(traffic.load[id], f.bytes);
+      const Bytes bytes = ceil_div(f.bytes, all_trips);
+      const std::uint64_t pages_of_trip = ceil_div(f.pages, all_trips);
+      for (const LinkId id : e.routes[f.to]) traffic.load[id] = plus(traffic.load[id], bytes);
       const Cycles one_way = crossing_latency(p_, t_, f);
       const CrossingTrips trips = trips_of(e.handshake);
       const Cycles latency = times(one_way, 1 + trips.before_seen);
       traffic.latency = std::max(traffic.latency, latency);
-      if (!from.collective) traffic.pages = std::max(traffic.pages, f.pages);
+      if (!from.collective) traffic.pages = std::max(traffic.pages, pages_of_trip);
       for (const Port& port : receiver(f).ports)
         if (const std::uint64_t depth = p_.buffer(port.buffer).depth_pages;
             port.direction == Direction::output && depth != 0)
-          traffic.round_trips =
-              std::max(traffic.round_trips, times(f.pages > 0 ? (f.pages - 1) / (trips.windowed ? depth : 1) : 0,
-                                                  times(one_way, 1 + trips.before_next)));
+          traffic.round_trips = std::max(
+              traffic.round_trips, times(pages_of_trip > 0 ? (pages_of_trip - 1) / (trips.windowed ? depth : 1) : 0,
+                                         times(one_way, 1 + trips.before_next)));
     }
     Cycles link = 0;
     for (const auto& [collective, traffic] : all) {
@@ -402,6 +428,7 @@ class SectionEstimate {
   const std::vector<MemoryFlow>& memory_;
   const std::vector<CrossingFlow>& crossings_;
   const std::vector<CollectiveCost>& collectives_;
+  const std::vector<MemoryOrder> memory_orders_;
   std::map<ChipId, ChipUse> chips_;
   std::vector<StageId> order_;
   std::vector<std::size_t> place_;  // in the order, by stage

@@ -20,12 +20,14 @@ std::vector<StageId> stage_order(const SpatialProgram& program, SectionId sectio
         ++before[to.value];
       }
   }
-  for (const MemoryOrder& order : memory_orders(program, section))
+  for (const MemoryOrder& order : memory_orders(program, section)) {
+    if (order.lag != 0) continue;
     for (const StageId from : order.stores)
       for (const StageId to : order.loads) {
         after[from.value].push_back(to);
         ++before[to.value];
       }
+  }
   std::set<StageId> ready, waiting;
   for (const Stage& s : program.stages)
     if (s.section == section) (before[s.id.value] == 0 ? ready : waiting).insert(s.id);

@@ -143,10 +143,9 @@ const Port* port_of(const Stage& stage, BufferId buffer, Direction direction) {
   return nullptr;
 }
 
-std::uint64_t pages_pushed(const SpatialProgram& program, const Stage& stage, BufferId buffer) {
+std::uint64_t pages_pushed(const Stage& stage, BufferId buffer) {
   const Port* port = port_of(stage, buffer, Direction::output);
-  if (port == nullptr) return 0;
-  return times(sum_over(port->push, stage.firings), program.sections[stage.section.value].trips);
+  return port == nullptr ? 0 : sum_over(port->push, stage.firings);
 }
 
 std::vector<MemoryFlow> memory_flows(const SpatialProgram& program, const Stage& stage) {
@@ -194,7 +193,7 @@ std::vector<CrossingFlow> crossing_flows(const SpatialProgram& program, const Ed
   if (is_local(edge.handshake)) return {};
   const Stage& from = program.stage(edge.from);
   const auto senders = static_cast<std::uint32_t>(program.sites_of(from).sites.size());
-  const std::uint64_t pages = pages_pushed(program, from, edge.buffer);
+  const std::uint64_t pages = times(pages_pushed(from, edge.buffer), program.sections[from.section.value].trips);
   const Bytes bytes = chunk_bytes(program.buffer(edge.buffer), edge.chunk, program.header.native_tile);
 
   std::vector<CrossingFlow> flows;

@@ -30,8 +30,8 @@ Bytes chunk_bytes(const Buffer& buffer, const Chunk& c, std::uint32_t native_til
 // The output port of `stage` into `buffer`, or the input port out of it.
 const Port* port_of(const Stage& stage, BufferId buffer, Direction direction);
 
-// Pages that one instance of `stage` pushes into `buffer` over one run of its section (all trips).
-std::uint64_t pages_pushed(const SpatialProgram& program, const Stage& stage, BufferId buffer);
+// Pages that one instance of `stage` pushes into `buffer` in a trip of its section.
+std::uint64_t pages_pushed(const Stage& stage, BufferId buffer);
 
 // Bytes between one memory and one site (or one multicast set of sites) in a run of the section.
 struct MemoryFlow {

@@ -411,13 +411,13 @@ class Printer {
       const Chips& as;
       std::string operator()(const Load& k) const {
         return fmt::format(
-            " {}, {}{}{}", print.tensor_name(k.tensor, as), pattern_text(k.pattern), k.indexed ? ", rows by index" : "",
+            " {}, {}{}{}", print.tensors_in_turn(k, as), pattern_text(k.pattern), k.indexed ? ", rows by index" : "",
             k.multicast_set.empty() ? ""
                                     : fmt::format(", {} multicast sets", 1 + *std::max_element(k.multicast_set.begin(),
                                                                                                k.multicast_set.end())));
       }
       std::string operator()(const Store& k) const {
-        return fmt::format(" {}, {}{}", print.tensor_name(k.tensor, as), pattern_text(k.pattern),
+        return fmt::format(" {}, {}{}", print.tensors_in_turn(k, as), pattern_text(k.pattern),
                            k.chunks.empty() ? "" : ", chunks " + chunks_text(k.chunks, as));
       }
       std::string operator()(const MatmulTiles& k) const {
@@ -597,7 +597,8 @@ class Printer {
   std::string sections() const {
     std::string text = p_.sections.empty() ? "" : "sections\n";
     for (const Section& s : p_.sections)
-      text += fmt::format("  [{}] {}, {} trip{}\n", s.id.value, quoted(s.name), s.trips, s.trips == 1 ? "" : "s");
+      text += fmt::format("  [{}] {}, {} trip{}{}\n", s.id.value, quoted(s.name), s.trips, s.trips == 1 ? "" : "s",
+                          s.operators_a_trip == 0 ? "" : fmt::format(" of {} operators each", s.operators_a_trip));
     return text;
   }
 
@@ -657,6 +658,13 @@ class Printer {
   }
   std::string tensor_name(TensorId id, const Chips& as) const {
     return id.value < p_.tensors.size() ? as.name(p_.tensor(id).name) : fmt::format("?{}", id.value);
+  }
+  // "w0"; "w0, then 31 more to w31" where later trips work on others.
+  template <class Access>
+  std::string tensors_in_turn(const Access& k, const Chips& as) const {
+    std::string text = tensor_name(k.tensor, as);
+    if (!k.later.empty()) text += fmt::format(", then {} more to {}", k.later.size(), tensor_name(k.later.back(), as));
+    return text;
   }
   std::string buffer_name(BufferId id, const Chips& as) const {
     return id.value < p_.buffers.size() ? as.name(p_.buffer(id).name) : fmt::format("?{}", id.value);

@@ -85,13 +85,13 @@ Cyclic<T> always(T value) {
 // is whole tiles, and a page lies in one: page_tiles of the last axis divides a part, and first and stride there are
 // multiples of page_tiles; there is no grain. Where pages lie in memory does not depend on it.
 struct AccessPattern {
-  std::vector<std::uint64_t> loops;                 // trip counts, outermost first; their product is the firings
-  std::vector<std::vector<std::uint64_t>> stride;   // [loop][axis], tiles
-  std::vector<std::vector<std::uint64_t>> first;    // [instance][axis], tiles
-  std::vector<std::uint64_t> page_tiles;            // [axis]
-  std::vector<std::uint64_t> extent_tiles;          // [axis]
+  std::vector<std::uint64_t> loops;                // trip counts, outermost first; their product is the firings
+  std::vector<std::vector<std::uint64_t>> stride;  // [loop][axis], tiles
+  std::vector<std::vector<std::uint64_t>> first;   // [instance][axis], tiles
+  std::vector<std::uint64_t> page_tiles;           // [axis]
+  std::vector<std::uint64_t> extent_tiles;         // [axis]
   std::uint64_t heads = 1;
-  std::vector<std::uint64_t> grain = {};            // [axis], elements of a step; empty: tiles, as above
+  std::vector<std::uint64_t> grain = {};  // [axis], elements of a step; empty: tiles, as above
   friend bool operator==(const AccessPattern&, const AccessPattern&) = default;
 };
 
@@ -103,30 +103,30 @@ enum class Layout : std::uint8_t { row_major };
 // The whole operand, or the slice of it that one chip holds.
 struct Tensor {
   TensorId id;
-  std::string name;                  // "w", "w_c3"
-  OperandId operand;                 // of the operator graph; in an assembled program without one, dense all the same
+  std::string name;   // "w", "w_c3"
+  OperandId operand;  // of the operator graph; in an assembled program without one, dense all the same
   TensorRole role = TensorRole::intermediate;
   std::vector<std::int64_t> shape;   // of this slice, elements
   std::vector<std::uint64_t> tiles;  // of this slice, extents in tiles (see above)
   DType dtype = DType::fp32;
   Layout layout = Layout::row_major;
   MemorySpace space = MemorySpace::hbm;
-  Fill fill;                         // of the whole operand; this slice's elements are those at `offset` of it
+  Fill fill;  // of the whole operand; this slice's elements are those at `offset` of it
   std::optional<std::pair<std::int64_t, std::int64_t>> range;  // least and greatest value, where known, of the whole
-  ChipId chip;                       // whose memory it lies in
+  ChipId chip;                                                 // whose memory it lies in
   // The slice: elements [offset, offset + shape) of a tensor of shape `whole`.
   std::vector<std::int64_t> whole;
   std::vector<std::int64_t> offset;
-  std::uint32_t replicas = 1;        // how many tensors of this program hold just this slice, this one included
+  std::uint32_t replicas = 1;  // how many tensors of this program hold just this slice, this one included
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
 
 // ---- stages ---------------------------------------------------------------------------------------------------------------
 
 // Streams pages of a tensor from memory into the buffer of its output port, through an AGCU and the site's PMU. Where
-// Stores of its own section write that tensor, it starts when all of them have completed their firings: the control
-// network joins their completions and brings them to the load's sites. Such a section makes one trip, and no circle of
-// hand-offs and of such waits may close.
+// Stores of its own section write that tensor, in the same trip or in one before, its trip starts when all of them have
+// completed the firings of theirs: the control network joins their completions and brings them to the load's sites. No
+// circle of hand-offs and of such waits within a trip may close (memory_order.h).
 //
 // `indexed`: a first port, an input, brings pages of indices (int32 or int64, of one row), whose chunk of a firing says
 // which rows of the tensor, a matrix, the firing's page has: row i is that of index i, zeros where there is none. It is a
@@ -139,6 +139,7 @@ struct Load {
   // Empty: each instance reads for itself. Members of a set have the same `first`.
   std::vector<std::uint32_t> multicast_set;
   bool indexed = false;
+  std::vector<TensorId> later = {};  // the tensor of its section's second trip, and so on; empty: `tensor` in all trips
   friend bool operator==(const Load&, const Load&) = default;
 };
 
@@ -147,7 +148,8 @@ struct Load {
 struct Store {
   TensorId tensor;
   AccessPattern pattern;
-  std::vector<Chunk> chunks;  // by phase; empty: one phase, whole pages
+  std::vector<Chunk> chunks;         // by phase; empty: one phase, whole pages
+  std::vector<TensorId> later = {};  // as of a Load
   friend bool operator==(const Store&, const Store&) = default;
 };
 
@@ -172,13 +174,21 @@ enum class ExprOp : std::uint8_t {
   operand,      // the page at input port `index` (its chunk of this phase); that port has need > 0 in this phase
   accumulator,  // the value of this stage's previous firing
   constant,     // `number`
-  add, subtract, multiply, maximum, minimum,  // pop right, then left
+  add,
+  subtract,
+  multiply,
+  maximum,
+  minimum,  // pop right, then left
   negate,
-  divide,                               // pop right, then left; floats only, as all below
-  exponential, square_root, tanh, erf,  // support/elementary.h
+  divide,  // pop right, then left; floats only, as all below
+  exponential,
+  square_root,
+  tanh,
+  erf,  // support/elementary.h
   // Bodies by row only, floats only.
-  row, column,  // the element's place in its matrix of the whole (page_frames.h), before rows are joined; below 2^24
-  mask,         // pop right, then left; left where right >= 0, else minus infinity
+  row,
+  column,  // the element's place in its matrix of the whole (page_frames.h), before rows are joined; below 2^24
+  mask,    // pop right, then left; left where right >= 0, else minus infinity
 };
 // How many values an operation pops.
 constexpr std::uint32_t arity(ExprOp op) {
@@ -187,19 +197,22 @@ constexpr std::uint32_t arity(ExprOp op) {
     case ExprOp::accumulator:
     case ExprOp::constant:
     case ExprOp::row:
-    case ExprOp::column: return 0;
+    case ExprOp::column:
+      return 0;
     case ExprOp::negate:
     case ExprOp::exponential:
     case ExprOp::square_root:
     case ExprOp::tanh:
-    case ExprOp::erf: return 1;
+    case ExprOp::erf:
+      return 1;
     case ExprOp::add:
     case ExprOp::subtract:
     case ExprOp::multiply:
     case ExprOp::maximum:
     case ExprOp::minimum:
     case ExprOp::divide:
-    case ExprOp::mask: return 2;
+    case ExprOp::mask:
+      return 2;
   }
   return 0;
 }
@@ -253,8 +266,12 @@ inline bool folds_items(const Generic& g) {
   return !g.iterators.empty() && g.iterators.front() == IteratorKind::reduction;
 }
 // Works on rows and columns: the third form, or the fourth.
-inline bool by_row(const Generic& g) { return g.iterators.size() == 2 && !folds_items(g); }
-inline bool joins_rows(const Generic& g) { return by_row(g) && g.iterators.back() == IteratorKind::reduction; }
+inline bool by_row(const Generic& g) {
+  return g.iterators.size() == 2 && !folds_items(g);
+}
+inline bool joins_rows(const Generic& g) {
+  return by_row(g) && g.iterators.back() == IteratorKind::reduction;
+}
 // What it makes are whole values: it works by row, or its bodies do something else than add and add nothing. What other
 // Generics make are sums (perhaps with something done to them when they are complete), or folds.
 inline bool makes_values(const Generic& g) {
@@ -278,9 +295,9 @@ struct Recv {
 
 enum class CollectiveKind : std::uint8_t { reduce, all_reduce, reduce_scatter, all_gather, broadcast, all_to_all };
 enum class CollectiveAlgorithm : std::uint8_t {
-  automatic,      // before the collective pass only
-  through_one,    // reduced on the first member, then (all_reduce) sent to all
-  direct,         // chunk j is reduced on member j, which sends it to all
+  automatic,    // before the collective pass only
+  through_one,  // reduced on the first member, then (all_reduce) sent to all
+  direct,       // chunk j is reduced on member j, which sends it to all
   ring,
 };
 
@@ -304,8 +321,9 @@ enum class Direction : std::uint8_t { input, output };
 struct Port {
   Direction direction = Direction::input;
   BufferId buffer;
-  Cyclic<std::uint32_t> need = always(std::uint32_t{0});     // input: pages that must be there
-  Cyclic<std::uint32_t> pop = always(std::uint32_t{0});      // input: pages taken, <= need (a reused page is needed, not popped)
+  Cyclic<std::uint32_t> need = always(std::uint32_t{0});  // input: pages that must be there
+  Cyclic<std::uint32_t> pop =
+      always(std::uint32_t{0});  // input: pages taken, <= need (a reused page is needed, not popped)
   Cyclic<std::uint32_t> reserve = always(std::uint32_t{0});  // output: free pages that are claimed at the start
   Cyclic<std::uint32_t> push = always(std::uint32_t{0});     // output: pages handed on at the completion
   Cyclic<Chunk> chunk = always(Chunk{});                     // input: the part of the (first needed) page that is used
@@ -326,10 +344,10 @@ struct Stage {
   std::string name;
   StageKind kind;
   StageRole role = StageRole::compute;
-  std::vector<Port> ports;       // in the order that the kind asks for
-  GroupId group;                 // instance i runs on site i of the group
-  Engine engine;                 // the same on every site
-  std::uint64_t firings = 0;     // of every instance, each trip of its section
+  std::vector<Port> ports;    // in the order that the kind asks for
+  GroupId group;              // instance i runs on site i of the group
+  Engine engine;              // the same on every site
+  std::uint64_t firings = 0;  // of every instance, each trip of its section
   SectionId section;
   std::optional<OperatorId> origin;
   std::optional<CollectiveId> collective;  // the collective that it helps to carry out
@@ -348,9 +366,9 @@ struct Buffer {
   BufferId id;
   std::string name;
   BufferKind kind = BufferKind::fifo;
-  std::uint64_t depth_pages = 0;   // 0: not sized yet
-  std::uint64_t page_tiles = 1;    // most tiles that a page holds
-  Bytes page_bytes = 0;            // most bytes that a page holds
+  std::uint64_t depth_pages = 0;  // 0: not sized yet
+  std::uint64_t page_tiles = 1;   // most tiles that a page holds
+  Bytes page_bytes = 0;           // most bytes that a page holds
   DType dtype = DType::fp32;
   GroupId group;
   std::uint64_t initial_pages = 0;  // there before the first firing; zeros
@@ -371,7 +389,7 @@ enum class PageMapKind : std::uint8_t {
   one_to_one,  // instance i to instance i; `targets` is empty
   multicast,   // every page of instance i to all of targets[i]
   scatter,     // page p of instance i to targets[i][p mod size]
-  gather,      // every page of instance i to targets[i][0]; the receiver takes its senders' pages in rising sender, in turn
+  gather,  // every page of instance i to targets[i][0]; the receiver takes its senders' pages in rising sender, in turn
 };
 struct PageMap {
   PageMapKind kind = PageMapKind::one_to_one;
@@ -397,10 +415,10 @@ struct Edge {
   std::vector<StageId> to;
   Handshake handshake = Handshake::fifo;
   PageMap map;
-  Chunk chunk;                                // crossing: the part of each page that is sent
-  std::vector<std::vector<LinkId>> routes;    // crossing, by `to`: chip links in order; empty within a chip
-  std::optional<SemaphorePair> semaphores;    // Semaphore only
-  std::uint32_t counter_bits = 0;             // crossing: width of its credit counter (Token) or semaphores
+  Chunk chunk;                              // crossing: the part of each page that is sent
+  std::vector<std::vector<LinkId>> routes;  // crossing, by `to`: chip links in order; empty within a chip
+  std::optional<SemaphorePair> semaphores;  // Semaphore only
+  std::uint32_t counter_bits = 0;           // crossing: width of its credit counter (Token) or semaphores
   std::optional<CollectiveId> collective;
   friend bool operator==(const Edge&, const Edge&) = default;
 };
@@ -420,11 +438,11 @@ struct Collective {
   std::string name;
   CollectiveKind kind = CollectiveKind::all_reduce;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::automatic;
-  std::string reason;            // why this algorithm, for `show`
-  std::vector<ChipId> members;   // in their order in the ring, and in the order of chunks
-  std::uint32_t order = 0;       // its place among the collectives of its members
-  std::vector<Bytes> bytes;      // what each member contributes, in the order of members
-  OperatorId op;                 // whose result it joins
+  std::string reason;           // why this algorithm, for `show`
+  std::vector<ChipId> members;  // in their order in the ring, and in the order of chunks
+  std::uint32_t order = 0;      // its place among the collectives of its members
+  std::vector<Bytes> bytes;     // what each member contributes, in the order of members
+  OperatorId op;                // whose result it joins
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
@@ -433,7 +451,7 @@ struct Collective {
 // How one matmul's (slice's) tiles are cut. sites_m * sites_n * sites_k instances; instance (i, j, l), numbered
 // (l * sites_m + i) * sites_n + j, computes output blocks (i + r * sites_m, j + s * sites_n) over contraction slice l.
 struct BlockPlan {
-  std::uint64_t block_m = 1, block_n = 1, page_k = 1;     // tiles
+  std::uint64_t block_m = 1, block_n = 1, page_k = 1;  // tiles
   std::uint64_t sites_m = 1, sites_n = 1, sites_k = 1;
   std::uint64_t rounds_m = 1, rounds_n = 1, k_pages = 1;  // per instance
   friend bool operator==(const BlockPlan&, const BlockPlan&) = default;
@@ -482,11 +500,15 @@ struct Placement {
 };
 
 // Stages configured on the machine together: those of several operators, where what one stores the next may load (see
-// Load). Sections run in order; each starts when the one before has ended. Within a section trips follow each other without a pause.
+// Load). Sections run in order; each starts when the one before has ended. Within a section trips follow each other without
+// a pause: the same stages, which work on other tensors where a Load or Store names others for later trips (the weights of
+// the next layer). What stages, collectives and trees say of operators and operands is said of the first trip.
 struct Section {
   SectionId id;
   std::string name;
   std::uint64_t trips = 1;
+  // Trip t carries out operator o + t * operators_a_trip where the first carries out o; 0: the same ones.
+  std::uint32_t operators_a_trip = 0;
   friend bool operator==(const Section&, const Section&) = default;
 };
 
@@ -516,9 +538,9 @@ struct MemoryPlan {
   friend bool operator==(const MemoryPlan&, const MemoryPlan&) = default;
 };
 
-struct StageSlot {  // by stage id
-  std::uint32_t order = 0;                 // place in its section's topological order
-  Cycles initiation_interval_cycles = 0;   // the cost model's estimate of the steady distance of firings
+struct StageSlot {                        // by stage id
+  std::uint32_t order = 0;                // place in its section's topological order
+  Cycles initiation_interval_cycles = 0;  // the cost model's estimate of the steady distance of firings
   friend bool operator==(const StageSlot&, const StageSlot&) = default;
 };
 // On movement engine `index` of the sites that they share, `stages` are served in this order where both are ready.
@@ -554,15 +576,15 @@ struct ShardPlan {
 
 // Floats: round to nearest even, products and sums separately rounded; integers wrap around.
 struct NumericsPolicy {
-  bool saturate = true;                     // float to fp8, and to a narrower integer
+  bool saturate = true;                      // float to fp8, and to a narrower integer
   bool partials_in_accumulator_type = true;  // what crosses before it is fully summed
   friend bool operator==(const NumericsPolicy&, const NumericsPolicy&) = default;
 };
 
 struct Header {
-  std::string name;           // "down", "down_tp16" after sharding
+  std::string name;  // "down", "down_tp16" after sharding
   std::string target_name;
-  std::string target_text;    // whole
+  std::string target_text;  // whole
   std::string target_sha256;
   std::uint32_t native_tile = 0;
   NumericsPolicy numerics;

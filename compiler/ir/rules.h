@@ -95,8 +95,9 @@ void check_counters(const Subject&, Diagnostics&);        // RDU3021
 void check_routes(const Subject&, Diagnostics&);          // RDU3034
 void check_dtypes(const Subject&, Diagnostics&);          // RDU3036
 
-// Tensors and sections. verify_tensors.cpp
+// Tensors and sections. verify_sections.cpp, verify_tensors.cpp
 void check_sections(const Subject&, Diagnostics&);     // RDU3037
+void check_trips(const Subject&, Diagnostics&);        // RDU3070
 void check_operands(const Subject&, Diagnostics&);     // RDU3040
 void check_slices(const Subject&, Diagnostics&);       // RDU3012, RDU3013
 void check_outputs(const Subject&, Diagnostics&);      // RDU3014, RDU3015

@@ -133,6 +133,7 @@ Diagnostics verify(const SpatialProgram& program, const Target& target) {
   check_landings(s, out);
   check_edge_ends(s, out);
   check_sections(s, out);
+  check_trips(s, out);
   const bool runs = out.error_count() == before_structure;
 
   check_local_edges(s, out);

@@ -5,6 +5,7 @@
 #include "compiler/ir/access_pattern.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/rules.h"
+#include "compiler/ir/trips.h"
 #include "compiler/support/utf8.h"
 
 namespace rdusim {
@@ -93,8 +94,9 @@ void check_references(const Subject& s, Diagnostics& out) {
     if (st.origin) in(st.origin->value, operators, who, "operator");
     if (st.collective) in(st.collective->value, p.collectives.size(), who, "collective");
     for (const Port& port : st.ports) in(port.buffer.value, p.buffers.size(), who, "buffer");
-    if (const auto* k = std::get_if<Load>(&st.kind)) in(k->tensor.value, p.tensors.size(), who, "tensor");
-    if (const auto* k = std::get_if<Store>(&st.kind)) in(k->tensor.value, p.tensors.size(), who, "tensor");
+    const auto in_tensors = [&](TensorId t) { in(t.value, p.tensors.size(), who, "tensor"); };
+    if (const auto* k = std::get_if<Load>(&st.kind)) for_each_tensor(*k, in_tensors);
+    if (const auto* k = std::get_if<Store>(&st.kind)) for_each_tensor(*k, in_tensors);
     if (const auto* k = std::get_if<MatmulTiles>(&st.kind)) in(k->op.value, operators, who, "operator");
     if (const auto* k = std::get_if<Recv>(&st.kind)) in(k->edge.value, p.edges.size(), who, "edge");
     if (const auto* k = std::get_if<CollectiveStage>(&st.kind))

@@ -3,10 +3,10 @@
 #include <numeric>
 
 #include "compiler/ir/access_pattern.h"
-#include "compiler/ir/memory_order.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/rules.h"
+#include "compiler/ir/trips.h"
 #include "compiler/workload/fill_rules.h"
 
 namespace rdusim {
@@ -172,51 +172,6 @@ class WriteMap {
 
 }  // namespace
 
-// RDU3037: every stage is in exactly one section, with all that it hands pages to; a section runs at least once; and
-// sections come in an order in which tensors are written before they are read.
-void check_sections(const Subject& s, Diagnostics& out) {
-  const SpatialProgram& p = s.p;
-  for (const Section& section : p.sections)
-    if (section.trips == 0) out.error(Code::RDU3037, s.where, "section '{}' makes 0 trips", section.name);
-  const auto together = [&](const Stage& a, const Stage& b, const std::string& by) {
-    if (a.section == b.section) return;
-    out.error(Code::RDU3037, s.where, "{} joins two sections", by)
-        .note(place_of(a), "in section '{}'", p.sections[a.section.value].name)
-        .note(place_of(b), "in section '{}'", p.sections[b.section.value].name);
-  };
-  for (const Edge& e : p.edges)
-    for (StageId to : e.to) together(p.stage(e.from), p.stage(to), place_of(e));
-  std::vector<const Stage*> last_store(p.tensors.size(), nullptr);
-  for (const Stage& st : p.stages)
-    if (const auto* store = std::get_if<Store>(&st.kind)) {
-      const Stage*& last = last_store[store->tensor.value];
-      if (last == nullptr || last->section < st.section) last = &st;
-    }
-  for (const Stage& st : p.stages) {
-    const auto* load = std::get_if<Load>(&st.kind);
-    if (load == nullptr) continue;
-    const Tensor& t = p.tensor(load->tensor);
-    const Stage* store = last_store[t.id.value];
-    if (t.role == TensorRole::state) continue;
-    if (store == nullptr) {
-      if (t.role == TensorRole::intermediate || t.role == TensorRole::output)
-        out.error(Code::RDU3037, s.where, "{} reads '{}', which no stage writes", place_of(st), t.name);
-    } else if (store->section > st.section) {
-      out.error(Code::RDU3037, s.where, "{} reads '{}' in section '{}', and it is written in '{}'", place_of(st),
-                t.name, p.sections[st.section.value].name, p.sections[store->section.value].name)
-          .note(place_of(*store), "writes it");
-    }
-  }
-  for (const MemoryOrder& order : memory_orders(p)) {
-    const Section& section = p.sections[order.section.value];
-    if (section.trips <= 1) continue;
-    out.error(Code::RDU3037, s.where, "section '{}' makes {} trips, and both writes and reads '{}'", section.name,
-              section.trips, p.tensor(order.tensor).name)
-        .note(place_of(p.stage(order.stores.front())), "would write it again")
-        .note(place_of(p.stage(order.loads.front())), "may not have read it yet");
-  }
-}
-
 // RDU3040: a tensor has the element type, role and fill of its operand; where no operator graph says what those are,
 // and for the value range, all slices of an operand agree. (Their whole extents are RDU3003 and RDU3012.)
 void check_operands(const Subject& s, Diagnostics& out) {
@@ -340,10 +295,9 @@ void check_outputs(const Subject& s, Diagnostics& out) {
   const SpatialProgram& p = s.p;
   if (p.stages.empty()) return;
   std::vector<std::vector<const Stage*>> stores_of(p.tensors.size());
-  std::vector<bool> loaded(p.tensors.size(), false);
   for (const Stage& st : p.stages) {
-    if (const auto* store = std::get_if<Store>(&st.kind)) stores_of[store->tensor.value].push_back(&st);
-    if (const auto* load = std::get_if<Load>(&st.kind)) loaded[load->tensor.value] = true;
+    if (const auto* store = std::get_if<Store>(&st.kind))
+      for_each_tensor(*store, [&](TensorId t) { stores_of[t.value].push_back(&st); });
   }
   // Replicas and alike slices are stored alike: what was found for the last tensor holds for one that differs from it
   // in nothing that matters here.

@@ -8,6 +8,7 @@
 #include "compiler/cost/cost.h"
 #include "compiler/ir/least_depths.h"
 #include "compiler/ir/rates.h"
+#include "compiler/ir/trips.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
@@ -83,18 +84,19 @@ std::vector<CounterClaim> counter_claims(const SpatialProgram& p, const Target& 
 }
 
 std::vector<OutputClaim> output_claims(const SpatialProgram& p) {
-  std::set<TensorId> stored;
+  std::map<TensorId, TensorId> first_of;  // by what is stored: what that store writes in its first trip
   for (const Stage& s : p.stages)
-    if (const auto* store = std::get_if<Store>(&s.kind)) stored.insert(store->tensor);
+    if (const auto* store = std::get_if<Store>(&s.kind))
+      for_each_tensor(*store, [&](TensorId t) { first_of.try_emplace(t, store->tensor); });
   std::vector<OutputClaim> claims;
-  for (const TensorId id : stored) {
+  for (const auto& [id, first] : first_of) {
     const Tensor& t = p.tensor(id);
     OutputClaim claim{
         id, static_cast<std::uint64_t>(element_count(t.shape).value_or(0)) - mutated("certify.element_too_few", 0, 1),
         t.replicas, 0};
     for (const SummationTree& tree : p.trees) {
       const bool makes_it = p.operators && tree.op.value < p.operators->operators.size() &&
-                            p.operators->operators[tree.op.value].out == t.operand;
+                            p.operators->operators[tree.op.value].out == p.tensor(first).operand;
       if (!makes_it) continue;
       const auto leaves =
           std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const SummationNode& n) { return n.leaf; });

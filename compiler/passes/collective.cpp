@@ -124,7 +124,7 @@ Result<Choice> choose(const SpatialProgram& p, const Collective& c, const std::v
   Diagnostics out;
   const Chooser chooser(p, target);
   const Member& first = members.front();
-  const std::uint64_t pages = cost::pages_pushed(p, p.stage(first.source), first.buffer);
+  const std::uint64_t pages = cost::pages_pushed(p.stage(first.source), first.buffer);
   const std::uint64_t lanes = p.sites_of(p.stage(first.stage)).sites.size();
   const auto cost = [&](CollectiveAlgorithm a) {
     return estimate_collective(c.kind, a, c.bytes.front(), lanes, c.members, target, pages).cycles;

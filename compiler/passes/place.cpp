@@ -9,7 +9,9 @@
 // adds slice 0's own and then theirs in rising l, a slice a phase, so that one port is read at a time.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "compiler/ir/print.h"
 #include "compiler/passes/attention.h"
@@ -25,6 +27,7 @@
 #include "compiler/passes/place_rows.h"
 #include "compiler/passes/ports.h"
 #include "compiler/passes/product_stack.h"
+#include "compiler/passes/repeats.h"
 #include "compiler/passes/section_builder.h"
 #include "compiler/passes/sites.h"
 #include "compiler/workload/operator_traits.h"
@@ -268,6 +271,51 @@ std::uint64_t sites_wanted(const SpatialProgram& p, const Work& w, const Target&
   return plan.sites_m * parts.heads * (passes * (parts.scores + 1) + parts.values * parts.slices);
 }
 
+void place_work(SpatialProgram& program, const Target& target, const Work& w, SectionId section, SiteAllocator& sites) {
+  const OperatorKind kind = program.operators->operators[w.op.value].kind;
+  if (kind == OperatorKind::attention)
+    place_attention(program, target, w, section, sites);
+  else if (kind == OperatorKind::gather)
+    place_gather(program, target, w, section, sites);
+  else if (is_move(kind))
+    place_moves(program, target, w, section, sites);
+  else if (kind == OperatorKind::rotary)
+    place_rotary(program, target, w, section, sites);
+  else if (kind != OperatorKind::matmul)
+    place_rows(program, target, w, section, sites);
+  else
+    MatmulPlacer(program, target, w, section).place(sites);
+}
+
+// Runs of operators that repeat and of which one trip finds sites for all its operators at once, by the operator that
+// they begin with. Their later trips' works are taken out of the program.
+struct Trips {
+  Repeat repeat;
+  LaterTensors later;
+};
+std::map<OperatorId, Trips> take_trips(SpatialProgram& program, const Target& target) {
+  std::map<OperatorId, Trips> all;
+  for (const Repeat& repeat : repeats_of(*program.operators)) {
+    std::uint64_t wanted = 0;
+    std::optional<ChipId> chip;
+    for (const Work& w : program.work)
+      if (w.op.value >= repeat.first.value && w.op.value < repeat.first.value + repeat.length) {
+        wanted += sites_wanted(program, w, target);
+        chip = w.chip;
+      }
+    if (!chip || SiteAllocator(target, *chip).free() < wanted) continue;
+    if (auto later = later_tensors(program, repeat)) all.emplace(repeat.first, Trips{repeat, std::move(*later)});
+  }
+  std::erase_if(program.work, [&](const Work& w) {
+    const auto after = all.upper_bound(w.op);
+    if (after == all.begin()) return false;
+    const Repeat& repeat = std::prev(after)->second.repeat;
+    return w.op.value >= repeat.first.value + repeat.length && w.op.value < repeat.end();
+  });
+  for (std::size_t i = 0; i < program.work.size(); ++i) program.work[i].id = WorkId(i);
+  return all;
+}
+
 }  // namespace
 
 Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
@@ -286,41 +334,37 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
   }
   if (out.has_errors()) return out;
   program.placement = Placement{target.mesh, {}, {}};
+  const std::map<OperatorId, Trips> trips = take_trips(program, target);
   // Operators share a section as long as each finds sites of its own: what one stores the next loads when it is
-  // complete, and all load their weights meanwhile.
+  // complete, and all load their weights meanwhile. What repeats has a section of its own.
   std::optional<SiteAllocator> sites;
   const Operator* first = nullptr;
+  const Trips* repeated = nullptr;  // whose section is being filled
   for (const Work& w : program.work) {
     const Operator& op = program.operators->operators[w.op.value];
-    if (!sites || sites->free() < sites_wanted(program, w, target)) {
+    const auto begins = trips.find(op.id);
+    const bool left = repeated != nullptr && op.id.value >= repeated->repeat.end();
+    if (left) repeated = nullptr;
+    if (!sites || left || begins != trips.end() || sites->free() < sites_wanted(program, w, target)) {
       first = &op;
       program.sections.push_back({SectionId(program.sections.size()), op.name, 1});
       sites.emplace(target, w.chip);
+      if (begins != trips.end()) {
+        repeated = &begins->second;
+        program.sections.back().trips = repeated->repeat.trips;
+        program.sections.back().operators_a_trip = repeated->repeat.length;
+      }
     } else {
       program.sections.back().name = first->name + ".." + op.name;
     }
-    const SectionId section = program.sections.back().id;
-    if (op.kind == OperatorKind::attention) {
-      place_attention(program, target, w, section, *sites);
-      continue;
+    const std::size_t stages = program.stages.size();
+    place_work(program, target, w, program.sections.back().id, *sites);
+    if (repeated == nullptr) continue;
+    const auto name_later = [&](auto& access) { access.later = repeated->later[access.tensor.value]; };
+    for (std::size_t s = stages; s < program.stages.size(); ++s) {
+      if (auto* load = std::get_if<Load>(&program.stages[s].kind)) name_later(*load);
+      if (auto* store = std::get_if<Store>(&program.stages[s].kind)) name_later(*store);
     }
-    if (op.kind == OperatorKind::gather) {
-      place_gather(program, target, w, section, *sites);
-      continue;
-    }
-    if (is_move(op.kind)) {
-      place_moves(program, target, w, section, *sites);
-      continue;
-    }
-    if (op.kind == OperatorKind::rotary) {
-      place_rotary(program, target, w, section, *sites);
-      continue;
-    }
-    if (op.kind != OperatorKind::matmul) {
-      place_rows(program, target, w, section, *sites);
-      continue;
-    }
-    MatmulPlacer(program, target, w, section).place(*sites);
   }
   return program;
 }

@@ -12,6 +12,16 @@ template <class T>
 T moved(T id, std::size_t by) {
   return T(id.value + by);
 }
+// Gives all tensors that a Load or Store works on other ids.
+template <class F>
+void rename_tensors(StageKind& kind, F&& f) {
+  const auto rename = [&](auto& access) {
+    access.tensor = f(access.tensor);
+    for (TensorId& t : access.later) t = f(t);
+  };
+  if (auto* load = std::get_if<Load>(&kind)) rename(*load);
+  if (auto* store = std::get_if<Store>(&kind)) rename(*store);
+}
 
 // Ids before to ids after; nothing for what goes.
 template <class T>
@@ -55,8 +65,7 @@ SpatialProgram replicate(const SpatialProgram& one, std::uint32_t chips) {
     for (Stage s : one.stages) {
       s.id = moved(s.id, c * one.stages.size());
       s.name += suffix;
-      if (auto* load = std::get_if<Load>(&s.kind)) load->tensor = moved(load->tensor, c * one.tensors.size());
-      if (auto* store = std::get_if<Store>(&s.kind)) store->tensor = moved(store->tensor, c * one.tensors.size());
+      rename_tensors(s.kind, [&](TensorId t) { return moved(t, c * one.tensors.size()); });
       if (auto* recv = std::get_if<Recv>(&s.kind)) recv->edge = moved(recv->edge, c * one.edges.size());
       for (Port& port : s.ports) port.buffer = moved(port.buffer, c * one.buffers.size());
       s.group = moved(s.group, c * one.placement->groups.size());
@@ -116,8 +125,7 @@ void drop(SpatialProgram& p, const Dropped& gone) {
   keep(p.edges, edges);
 
   for (Stage& s : p.stages) {
-    if (auto* load = std::get_if<Load>(&s.kind)) load->tensor = *tensors[load->tensor.value];
-    if (auto* store = std::get_if<Store>(&s.kind)) store->tensor = *tensors[store->tensor.value];
+    rename_tensors(s.kind, [&](TensorId t) { return *tensors[t.value]; });
     if (auto* recv = std::get_if<Recv>(&s.kind)) recv->edge = *edges[recv->edge.value];
     for (Port& port : s.ports) port.buffer = *buffers[port.buffer.value];
   }

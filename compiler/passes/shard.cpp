@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "compiler/ir/print.h"
+#include "compiler/ir/trips.h"
 #include "compiler/passes/attention.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
@@ -68,6 +69,7 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
       out.error(Code::RDU4116, place_of(p, o),
                 "operand '{}' is held in {} tensors; a program that is sharded holds each in one", o.name,
                 tensors[o.id.value]);
+  const FirstTrip first_trip(p);
   for (const Operator& op : p.operators->operators) {
     const std::string where = place_of(p, op);
     if (!recipe_of(*p.operators, op).empty()) {
@@ -91,6 +93,7 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
     if (a.shape.back() != contraction_of_b)
       out.error(Code::RDU4104, where, "matmul '{}': the contraction axis of '{}' is {} long, that of '{}' {}", op.name,
                 a.name, a.shape.back(), b.name, contraction_of_b);
+    if (first_trip.of(op.id) != op.id) continue;
     bool placed = false;
     for (const Stage& s : p.stages) {
       const auto* matmul = std::get_if<MatmulTiles>(&s.kind);
@@ -174,7 +177,7 @@ void move_pattern(AccessPattern& pattern, std::uint32_t axis, std::uint64_t tile
   pattern.extent_tiles[axis] += tiles;
 }
 
-// Copies of chip 0's program with each chip's own offsets.
+// Copies of chip 0's program with each chip's own offsets. `whole` has a work for each operator, by id.
 SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, const Cuts& cuts, std::uint32_t tile) {
   SpatialProgram all = replicate(slice, cuts.chips);
   for (Tensor& t : all.tensors) {
@@ -186,7 +189,7 @@ SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, 
     t.id = id;
   }
   for (Work& w : all.work) {
-    const Work& original = whole.work[w.id.value % slice.work.size()];
+    const Work& original = whole.work[w.op.value];
     const Work own = slice_of(original, cuts.operators[w.op.value], cuts.chips, w.chip);
     w.offset_m = own.offset_m;
     w.offset_n = own.offset_n;
@@ -292,8 +295,9 @@ class Joiner {
       : p_(program), cuts_(cuts), ring_(ring) {}
 
   void join() {
+    const FirstTrip first_trip(p_);
     for (const Operator& op : p_.operators->operators)
-      if (cuts_.operators[op.id.value].joined_by) join(op);
+      if (cuts_.operators[op.id.value].joined_by && first_trip.of(op.id) == op.id) join(op);
     Dropped gone(p_);
     for (const StageId s : stages_) gone.stages[s.value] = true;
     for (const TensorId t : tensors_) gone.tensors[t.value] = true;
@@ -330,7 +334,7 @@ class Joiner {
         deliver(entry, stage, outlet.store, result, entry.name + ".result" + suffix);
       } else {
         stages_.push_back(store.id);
-        tensors_.push_back(std::get<Store>(store.kind).tensor);
+        for_each_tensor(std::get<Store>(store.kind), [&](TensorId t) { tensors_.push_back(t); });
       }
     }
   }

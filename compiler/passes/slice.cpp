@@ -23,6 +23,26 @@ bool whole_tiles(std::int64_t extent, std::uint32_t chips, std::uint32_t tile) {
   return divides(extent, chips) && extent / std::int64_t{chips} % std::int64_t{tile} == 0;
 }
 
+// A matmul whose result nobody reads again, as the logits of a vocabulary, and whose weight nobody else reads: its columns
+// may be cut within a tile. Each chip then holds just its own columns, the last tile of them ragged, and takes the time
+// of whole tiles: that is the padding, and it is masked as every ragged edge is.
+bool is_vocabulary(const OperatorGraph& graph, const Operator& op) {
+  if (op.kind != OperatorKind::matmul || op.in.size() != 2 || op.in[0] == op.in[1]) return false;
+  return std::none_of(graph.operators.begin(), graph.operators.end(), [&](const Operator& other) {
+    return std::any_of(other.in.begin(), other.in.end(),
+                       [&](OperandId in) { return in == op.out || (in == op.in[1] && other.id != op.id); });
+  });
+}
+
+// Whether the operator's extent can be cut into so many parts that way. Where the plan names one axis for all, only into
+// whole tiles.
+bool can_cut(const OperatorGraph& graph, const Operator& op, ShardKind kind, std::uint32_t parts, const ShardPlan& plan,
+             std::uint32_t tile) {
+  const std::int64_t extent = split_extent(graph, op, kind);
+  return whole_tiles(extent, parts, tile) || (plan.kind == ShardKind::tensor && kind == ShardKind::column &&
+                                              divides(extent, parts) && is_vocabulary(graph, op));
+}
+
 // In how many parts `heads` are dealt to chips; nothing where they cannot be.
 std::optional<std::uint32_t> parts_of_heads(std::uint32_t heads, std::uint32_t chips) {
   if (heads % chips == 0) return chips;
@@ -113,8 +133,7 @@ std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan&
   const bool in_pairs = plan.kind == ShardKind::none || plan.kind == ShardKind::tensor;
   std::vector<ShardKind> kinds(graph.operators.size(), plan.kind);
   const auto fits = [&](const Operator& op, ShardKind kind) {
-    return whole_tiles(split_extent(graph, op, kind), kind == ShardKind::column ? parts[op.out.value] : plan.chips,
-                       tile);
+    return can_cut(graph, op, kind, kind == ShardKind::column ? parts[op.out.value] : plan.chips, plan, tile);
   };
   const std::vector<bool> leads = lead_to_matmul(graph);
   const auto is_column = [&](OperandId in) {
@@ -141,7 +160,7 @@ std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan&
     const bool before_row = leads[op.out.value];
     if (after_column && fits(op, ShardKind::row))
       kind = ShardKind::row;
-    else if (before_row && fits(op, ShardKind::column))
+    else if ((before_row || is_vocabulary(graph, op)) && fits(op, ShardKind::column))
       kind = ShardKind::column;
     else
       kind = !fits(op, ShardKind::row) && fits(op, ShardKind::column) ? ShardKind::column : ShardKind::row;
@@ -212,7 +231,7 @@ class Cutter {
     const ShardKind kind = kinds_[op.id.value];
     if (kind == ShardKind::none) return;
     const std::int64_t extent = split_extent(graph_, op, kind), chips = plan_.chips, tile = tile_;
-    if (whole_tiles(extent, parts_cut(op), tile_)) return;
+    if (can_cut(graph_, op, kind, parts_cut(op), plan_, tile_)) return;
     const std::string_view axis = kind == ShardKind::row ? "contraction" : "output column";
     const std::string& where = op.where.empty() ? where_ : op.where;
     Diagnostic* d = nullptr;

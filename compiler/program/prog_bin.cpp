@@ -368,20 +368,22 @@ fb::Chunk put(const Chunk& chunk) {
 }
 
 Offset<void> put_kind(Builder& b, const Load& load) {
-  const auto& [tensor, pattern, multicast_set, indexed] = load;
+  const auto& [tensor, pattern, multicast_set, indexed, later] = load;
   const auto pattern_at = put(b, pattern);
   const auto sets_at = put(b, multicast_set);
-  return fb::CreateLoad(b, tensor.value, pattern_at, sets_at, indexed).Union();
+  const auto later_at = put(b, later);
+  return fb::CreateLoad(b, tensor.value, pattern_at, sets_at, indexed, later_at).Union();
 }
 
 Offset<void> put_kind(Builder& b, const Store& store) {
-  const auto& [tensor, pattern, chunks] = store;
+  const auto& [tensor, pattern, chunks, later] = store;
   std::vector<fb::Chunk> list;
   list.reserve(chunks.size());
   for (const Chunk& chunk : chunks) list.push_back(put(chunk));
   const auto pattern_at = put(b, pattern);
   const auto chunks_at = put_structs(b, list);
-  return fb::CreateStore(b, tensor.value, pattern_at, chunks_at).Union();
+  const auto later_at = put(b, later);
+  return fb::CreateStore(b, tensor.value, pattern_at, chunks_at, later_at).Union();
 }
 
 Offset<void> put_kind(Builder& b, const MatmulTiles& matmul) {
@@ -490,9 +492,9 @@ fb::Semaphore put(const Semaphore& semaphore) {
 }
 
 Offset<fb::Section> put(Builder& b, const Section& section) {
-  const auto& [id, name, trips] = section;
+  const auto& [id, name, trips, operators_a_trip] = section;
   const auto name_at = put(b, name);
-  return fb::CreateSection(b, id.value, name_at, trips);
+  return fb::CreateSection(b, id.value, name_at, trips, operators_a_trip);
 }
 
 // Work and placement
@@ -1099,11 +1101,13 @@ StageKind get_kind(Reader& r, const fb::Stage& row) {
   switch (row.kind_type()) {
     case fb::StageKind::Load:
       if (const auto* k = row.kind_as_Load())
-        return Load{TensorId{k->tensor()}, get_pattern(r, k->pattern()), r.numbers(k->multicast_set()), k->indexed()};
+        return Load{TensorId{k->tensor()}, get_pattern(r, k->pattern()), r.numbers(k->multicast_set()), k->indexed(),
+                    r.ids<TensorId>(k->later())};
       break;
     case fb::StageKind::Store:
       if (const auto* k = row.kind_as_Store())
-        return Store{TensorId{k->tensor()}, get_pattern(r, k->pattern()), r.structs<Chunk>(k->chunks(), get_chunk)};
+        return Store{TensorId{k->tensor()}, get_pattern(r, k->pattern()), r.structs<Chunk>(k->chunks(), get_chunk),
+                     r.ids<TensorId>(k->later())};
       break;
     case fb::StageKind::MatmulTiles:
       if (const auto* k = row.kind_as_MatmulTiles())
@@ -1234,6 +1238,7 @@ Section get_section(Reader& r, const fb::Section& row) {
   out.id = r.id<SectionId>(row.id());
   out.name = r.text(row.name());
   out.trips = row.trips();
+  out.operators_a_trip = row.operators_a_trip();
   return out;
 }
 

@@ -170,19 +170,21 @@ void fields(Io& io, typename Io::template Ref<AccessPattern> pattern) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Load> load) {
-  auto& [tensor, pattern, multicast_set, indexed] = load;
+  auto& [tensor, pattern, multicast_set, indexed, later] = load;
   io.required("tensor", tensor);
   io.required("pattern", pattern);
   io.brief("multicast_set", multicast_set);
   io.brief("indexed", indexed);
+  io.brief("later", later);
 }
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Store> store) {
-  auto& [tensor, pattern, chunks] = store;
+  auto& [tensor, pattern, chunks, later] = store;
   io.required("tensor", tensor);
   io.required("pattern", pattern);
   io.brief("chunks", chunks);
+  io.brief("later", later);
 }
 
 template <class Io>
@@ -403,10 +405,11 @@ void fields(Io& io, typename Io::template Ref<Placement> placement) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Section> section) {
-  auto& [id, name, trips] = section;
+  auto& [id, name, trips, operators_a_trip] = section;
   io.required("id", id);
   io.required("name", name);
   io.shown("trips", trips);
+  io.brief("operators_a_trip", operators_a_trip);
 }
 
 // ---- memory and schedule --------------------------------------------------------------------------------------------

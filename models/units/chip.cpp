@@ -275,12 +275,12 @@ void Chip::apply_completed(std::uint32_t stage) {
   }
   const std::uint64_t f = s.completed++;
   if (s.form == StageForm::load) {
-    if (const PageHeader* page = loaded_page(s, f)) tell(PageLoaded{now_, at(s), f, sp.tensor->id, page->tag});
+    if (const PageHeader* page = loaded_page(s, f)) tell(PageLoaded{now_, at(s), f, sp.held(f).tensor->id, page->tag});
   } else if (s.form == StageForm::store) {
     StoreState& store = c_.stores[s.detail];
     const PageHeader& h = store.under_way[store.left++ % store.under_way.size()];
-    tell(PageStored{now_, at(s), f, sp.tensor->id, h.tag});
-    apply_stored(store);
+    tell(PageStored{now_, at(s), f, sp.held(f).tensor->id, h.tag});
+    if (store.memory_wait != 0) apply_stored(store, f / sp.firings);
   }
   for (const PortUse& use : uses(sp, f)) {
     if (use.push == 0) continue;
@@ -291,19 +291,30 @@ void Chip::apply_completed(std::uint32_t stage) {
   tell(FiringCompleted{now_, at(s), f});
 }
 
-void Chip::apply_stored(const StoreState& store) {
-  if (store.memory_wait == 0) return;
-  MemoryWait& wait = c_.memory_waits[store.memory_wait - 1];
-  if (--wait.to_come != 0) return;
-  for (std::uint32_t i = 0; i < wait.held; ++i) {
-    const HeldLoad& load = c_.held_loads[wait.first_held + i];
-    put(now_ + load.signal, written, load.stage);
+void Chip::apply_stored(const StoreState& store, std::uint64_t trip) {
+  for (std::uint32_t w = store.memory_wait; w != 0; w = c_.memory_waits[w - 1].next) {
+    MemoryWait& wait = c_.memory_waits[w - 1];
+    if (--wait.to_come[trip] != 0) continue;
+    for (std::uint32_t i = 0; i < wait.held; ++i)
+      put(now_ + c_.held_loads[wait.first_held + i].signal, written, wait.first_held + i);
   }
 }
 
-void Chip::apply_written(std::uint32_t stage) {
-  c_.stages[stage].held = false;
-  touch_stage(stage);
+void Chip::apply_written(std::uint32_t held_load) {
+  HeldLoad& load = c_.held_loads[held_load];
+  ++load.seen;
+  StageState& s = c_.stages[load.stage];
+  if (!s.held || unwritten(s) != nullptr) return;
+  s.held = false;
+  touch_stage(load.stage);
+}
+
+const HeldLoad* Chip::unwritten(const StageState& s) const {
+  const std::uint64_t trip = s.next / spec(s).firings;
+  const auto member = static_cast<std::uint32_t>(&s - c_.stages.data());
+  for (std::uint32_t i = c_.loads[s.detail].first_held; i != 0; i = c_.held_loads[i - 1].next)
+    if (const HeldLoad& load = c_.held_loads[i - 1]; load.stage == member && load.seen + load.lag <= trip) return &load;
+  return nullptr;
 }
 
 // ---- phase 2: what is granted

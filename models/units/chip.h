@@ -66,7 +66,7 @@ class Chip {
     barrier_leave,   // receive channel
     arrived,         // receive channel: a page is at the site
     push_landed,     // receive: the next landed page may be seen
-    written,         // stage: what it loads has been stored
+    written,         // held load: a trip of what it loads has been stored
     // Requests: granted in the commit phase.
     relay,         // relay: a page or signal for its link
     chip_arrive,   // receive channel: a page is at the AGCU
@@ -143,8 +143,10 @@ class Chip {
   void apply_sent(std::uint32_t sender);
   void apply_arrived(std::uint32_t channel);
   void apply_push_landed(std::uint32_t receive);
-  void apply_stored(const StoreState& store);
-  void apply_written(std::uint32_t stage);
+  void apply_stored(const StoreState& store, std::uint64_t trip);
+  void apply_written(std::uint32_t held_load);
+  // Of a load: a wait for what its next trip reads; nothing where all has been written.
+  const HeldLoad* unwritten(const StageState& s) const;
   void push(BufferState& b);
   void publish(BufferState& b, std::uint64_t produced);
   void see(BufferState& b);
@@ -231,9 +233,10 @@ class Chip {
     PageTag tag;
   };
   PageTag tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t firing) const;
-  void gather_rows(StageState& s, const PageRegion& region, const View& indices, PageHeader& page, std::byte* values);
+  void gather_rows(StageState& s, const Tensor& table, const PageRegion& region, const View& indices, PageHeader& page,
+                   std::byte* values);
   PageTag in_heads(const StageSpec& sp, const AccessPattern& pattern, PageTag tag) const;
-  Bytes address_of(const StageSpec& sp, const PageRegion& r) const;
+  Bytes address_of(const StageSpec& sp, const PageRegion& r, Bytes tensor) const;
   const PageHeader* loaded_page(const StageState& s, std::uint64_t firing) const;
   View view(const StageState& s, std::uint32_t port, std::uint64_t firing) const;
   void write_outputs(StageState& s, std::uint64_t firing, const PageTag& tag, std::uint64_t elements,

@@ -99,7 +99,8 @@ void Chip::lacks_depth(const BufferState& b, std::uint32_t pages) {
 
 Chip::Source Chip::broken_source(const StageState& s, std::uint64_t firing) {
   const StageSpec& sp = spec(s);
-  Source source{sp.tensor, firing % sp.firings};
+  const Tensor* own = sp.held(firing).tensor;
+  Source source{own, firing % sp.firings};
   const auto region = [&](const Source& from) {
     return page_region(sp.load->pattern, *from.tensor, laws_.native_tile, s.instance, from.page);
   };
@@ -107,13 +108,13 @@ Chip::Source Chip::broken_source(const StageState& s, std::uint64_t firing) {
     const PageRegion a = region(source), b = region(from);
     return b.comes && (a.whole_row != b.whole_row || a.whole_col != b.whole_col);
   };
-  const Source next{sp.tensor, (source.page + 1) % sp.firings};
+  const Source next{own, (source.page + 1) % sp.firings};
   if (elsewhere(next) && c_.faults.strikes(FaultKind::address_page, at(s), firing)) return next;
   for (const StageSpec& other : laws_.stages) {
     if (other.form != StageForm::load || other.tensor->operand != sp.tensor->operand ||
         other.tensor->chip == sp.tensor->chip)
       continue;
-    const Source there{other.tensor, source.page};
+    const Source there{other.tensors.size() > 1 ? other.held(firing).tensor : other.tensor, source.page};
     if (!elsewhere(there)) continue;
     return c_.faults.strikes(FaultKind::address_chip, at(s), firing) ? there : source;
   }

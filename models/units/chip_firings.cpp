@@ -139,6 +139,9 @@ void Chip::started(StageState& s, Cycles busy) {
   s.since = now_ + busy;
   c_.engines[s.engine].free_at = now_ + busy;
   ++s.next;
+  if (s.form != StageForm::load) return;
+  if (c_.loads[s.detail].first_held != 0 && s.next != s.total && s.next % spec(s).firings == 0)
+    s.held = unwritten(s) != nullptr;
 }
 
 PageTag Chip::tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t firing) const {
@@ -162,15 +165,15 @@ PageTag Chip::in_heads(const StageSpec& sp, const AccessPattern& pattern, PageTa
 
 // Where a page lies in memory: tensors lie there page after page, as the streams that read and write them take them:
 // side by side what instances read side by side, which of a matrix that is multiplied transposed are its rows.
-Bytes Chip::address_of(const StageSpec& sp, const PageRegion& r) const {
+Bytes Chip::address_of(const StageSpec& sp, const PageRegion& r, Bytes tensor) const {
   const Bytes size = bytes_of(sp.tensor->dtype);
   if (sp.by_columns && sp.tensor->shape.size() > 1) {
     const auto rows = static_cast<Bytes>(std::max<std::int64_t>(sp.tensor->shape[sp.tensor->shape.size() - 2], 1));
     const Bytes matrix = rows * static_cast<Bytes>(std::max<std::int64_t>(sp.tensor->shape.back(), 1)) * size;
-    return sp.tensor_address + r.row / rows * matrix + (r.col * rows + r.row % rows * r.cols) * size;
+    return tensor + r.row / rows * matrix + (r.col * rows + r.row % rows * r.cols) * size;
   }
   const Bytes pitch = static_cast<Bytes>(std::max<std::int64_t>(sp.tensor->shape.back(), 1)) * size;
-  return sp.tensor_address + r.row * pitch + r.col * r.rows * size;
+  return tensor + r.row * pitch + r.col * r.rows * size;
 }
 
 // The page that firing `firing` of a load brings, while it is under way; nothing where it pushes none.
@@ -189,7 +192,7 @@ void Chip::start_load(std::uint32_t actor) {
   const StageSpec& sp = spec(leader);
   LoadState& load = c_.loads[leader.detail];
   const std::uint64_t f = leader.next;
-  const Source source = leader.faulty ? broken_source(leader, f) : Source{sp.tensor, f % sp.firings};
+  const Source source = leader.faulty ? broken_source(leader, f) : Source{sp.held(f).tensor, f % sp.firings};
   const PageRegion r = page_region(sp.load->pattern, *source.tensor, laws_.native_tile, leader.instance, source.page);
   if (!r.comes) {
     leader.cause = StallCause::memory;
@@ -219,9 +222,10 @@ void Chip::start_load(std::uint32_t actor) {
         PageHeader& h = staged_header(b, page);
         h.tag = in_heads(sp, sp.load->pattern, tag_of(sp, r, f));
         h.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, b.slot_bytes));
-        h.origin = address_of(sp, r);
+        h.origin = address_of(sp, r, sp.held(f).address);
         if (indices) {
-          gather_rows(leader, r, *indices, h, laws_.values && bytes <= b.slot_bytes ? staged_slot(b, page) : nullptr);
+          gather_rows(leader, *source.tensor, r, *indices, h,
+                      laws_.values && bytes <= b.slot_bytes ? staged_slot(b, page) : nullptr);
         } else if (laws_.values && bytes <= b.slot_bytes) {
           const auto& image = images_[source.tensor->id.value];
           copy_from_image(r, *source.tensor, image.data(), image.size(), staged_slot(b, page));
@@ -239,7 +243,8 @@ void Chip::start_load(std::uint32_t actor) {
   }
   // The load waits its turn at the AGCU, which serves bursts of all that wait alike: the page of who had the fewest
   // bytes comes next, so that neither one that runs ahead nor one of larger pages keeps the others waiting. But
-  // operators come in the order of the program, so that the first of a section does not wait for weights of the last.
+  // operators come in the order of the program, trip by trip, so that the first of a section does not wait for weights of
+  // the last, nor the last for those of the next trip.
   ++load.waiting;
   AgcuState& agcu = c_.agcus[load.agcu];
   if (!load.listed) {
@@ -269,7 +274,8 @@ void Chip::start_load(std::uint32_t actor) {
 }
 
 void Chip::give_turn(AgcuState& agcu, std::uint32_t load) {
-  agcu.turns.push_back({c_.loads[load].rank, c_.loads[load].served, load});
+  const LoadState& l = c_.loads[load];
+  agcu.turns.push_back({l.issued / spec(c_.stages[l.stage]).firings, l.rank, l.served, load});
   std::push_heap(agcu.turns.begin(), agcu.turns.end(), std::greater<>{});
 }
 
@@ -406,9 +412,9 @@ void Chip::start_store(std::uint32_t stage) {
       kept.tag.provenance = own.provenance;
   }
   kept.bytes = static_cast<std::uint32_t>(range.size() * size);
-  kept.origin = address_of(sp, r) + range.begin * size;
+  kept.origin = address_of(sp, r, sp.held(f).address) + range.begin * size;
   if (page.values != nullptr) {
-    auto& image = images_[sp.tensor->id.value];
+    auto& image = images_[sp.held(f).tensor->id.value];
     copy_to_image(r, *sp.tensor, image.data(), image.size(), page.values, range.begin,
                   std::min(range.size(), page.elements));
   }

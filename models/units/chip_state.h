@@ -115,8 +115,14 @@ struct StageSpec {
   const Store* store = nullptr;
   const MatmulTiles* matmul = nullptr;
   const Generic* generic = nullptr;
-  const Tensor* tensor = nullptr;  // load, store
-  Bytes tensor_address = 0;
+  // load, store: what a trip works on. `tensor` is the first trip's, which stands for all but where elements lie.
+  const Tensor* tensor = nullptr;
+  struct Held {
+    const Tensor* tensor = nullptr;
+    Bytes address = 0;
+  };
+  std::vector<Held> tensors;  // by trip; one where it is the same in all
+  const Held& held(std::uint64_t firing) const { return tensors[tensors.size() == 1 ? 0 : firing / firings]; }
   std::uint32_t in_a = 0, in_b = 0, out = 0;  // matmul: its ports
   bool by_columns = false;                    // load: its tensor lies in memory column of pages by column of pages
   std::uint64_t b_rows = 1;                   // matmul: rows of the matrices that b's pages are cut from
@@ -163,7 +169,7 @@ struct StageState {
   bool active = false;  // its section runs
   bool touched = false;
   bool waits_for_engine = false;  // is in its list
-  bool held = false;              // a load: what it reads has not been written
+  bool held = false;              // a load: what its next trip reads has not been written
   bool faulty = false;
 };
 
@@ -208,15 +214,20 @@ struct EngineState {
   bool wake = false;                // an event will tell when it is free
 };
 
-// Loads that wait until stores of their section have completed (program.h, Load).
+// Loads that wait until stores of their section have completed a trip (program.h, Load). Stores complete trips in turn.
 struct MemoryWait {
-  std::uint64_t to_come = 0;               // firings of the stores that have not completed
-  std::uint64_t all = 0;                   // of how many
+  std::vector<std::uint64_t> to_come;      // by trip: firings of the stores that have not completed
+  std::uint64_t all = 0;                   // of how many, a trip
   std::uint32_t first_held = 0, held = 0;  // in held_loads
+  std::uint32_t next = 0;                  // + 1: another that the same stores count for; 0: none
 };
 struct HeldLoad {
   std::uint32_t stage = 0;
-  Cycles signal = 0;  // on the control network, from the store farthest away
+  Cycles signal = 0;       // on the control network, from the store farthest away
+  std::uint64_t lag = 0;   // its trip t reads what trip t - lag of the stores has written
+  std::uint64_t seen = 0;  // trips that it knows to be complete
+  std::uint32_t wait = 0;  // index into memory_waits
+  std::uint32_t next = 0;  // + 1: another of the same stage; 0: none
 };
 
 struct LoadState {
@@ -228,10 +239,10 @@ struct LoadState {
   std::uint32_t first_member = 0, members = 0;  // in load_members: stages, leaf i of the route each
   std::uint32_t blocker = 0;                    // the member that held the set up last
   std::uint32_t waiting = 0;                    // firings that wait for the AGCU
-  std::uint32_t rank = 0;                       // loads of a lower one come first at the AGCU
+  std::uint32_t rank = 0;                       // in a trip, loads of a lower one come first at the AGCU
   bool listed = false;                          // has a turn in the AGCU's heap
   std::uint64_t served = 0;                     // bytes, in whole bursts, from where it came to wait
-  std::uint32_t memory_wait = 0;                // + 1: what it waits for before its first firing; 0: nothing
+  std::uint32_t first_held = 0;                 // + 1: what its members wait for, in held_loads; 0: nothing
 };
 
 struct StoreState {
@@ -259,8 +270,9 @@ struct GenericState {
 struct AgcuState {
   Agcu unit;
   Position at;
-  // A load whose pages wait: its rank, and the bytes up to which it was served.
+  // A load whose pages wait: the trip of the first of them, its rank, and the bytes up to which it was served.
   struct Turn {
+    std::uint64_t trip = 0;
     std::uint32_t rank = 0;
     std::uint64_t served = 0;
     std::uint32_t load = 0;

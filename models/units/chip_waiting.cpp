@@ -25,9 +25,10 @@ void Chip::waiting(SectionId section, std::vector<Waiting>& out) const {
     w.have = s.completed;
     w.want = s.total;
     if (s.held) {
-      const MemoryWait& wait = c_.memory_waits[c_.loads[s.detail].memory_wait - 1];
+      const HeldLoad& load = *unwritten(s);
+      const MemoryWait& wait = c_.memory_waits[load.wait];
       w.what = Waiting::For::written;
-      w.have = wait.all - wait.to_come;
+      w.have = wait.all - wait.to_come[s.next / spec(s).firings - load.lag];
       w.want = wait.all;
       out.push_back(w);
       continue;

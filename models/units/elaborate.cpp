@@ -13,6 +13,7 @@
 #include "compiler/ir/clusters.h"
 #include "compiler/ir/memory_order.h"
 #include "compiler/ir/page_frames.h"
+#include "compiler/ir/trips.h"
 #include "models/units/chip.h"
 
 namespace rdusim {
@@ -158,14 +159,14 @@ class Elaborator {
       if (const auto* load = std::get_if<Load>(&s.kind)) {
         d.form = StageForm::load;
         d.load = load;
-        describe_tensor(d, load->tensor);
+        describe_tensors(d, *load);
         d.by_columns = reads_transposed_by_columns(s, *load);
         if (load->indexed) d.operand = value_of(s.id);
         if (load->indexed && (d.ports.empty() || d.tensor->shape.size() != 2)) d.form = StageForm::none;
       } else if (const auto* store = std::get_if<Store>(&s.kind)) {
         d.form = StageForm::store;
         d.store = store;
-        describe_tensor(d, store->tensor);
+        describe_tensors(d, *store);
       } else if (const auto* m = std::get_if<MatmulTiles>(&s.kind)) {
         std::vector<std::uint32_t> in;
         for (std::uint32_t i = 0; i < d.ports.size(); ++i)
@@ -262,10 +263,14 @@ class Elaborator {
     }
   }
 
-  void describe_tensor(StageSpec& d, TensorId id) {
-    d.tensor = &p_.tensor(id);
+  template <class Access>
+  void describe_tensors(StageSpec& d, const Access& access) {
+    for_each_tensor(access, [&](TensorId id) {
+      const bool placed = p_.memory && id.value < p_.memory->tensors.size();
+      d.tensors.push_back({&p_.tensor(id), placed ? p_.memory->tensors[id.value].address : 0});
+    });
+    d.tensor = d.tensors.front().tensor;
     d.operand = d.tensor->operand;
-    if (p_.memory && id.value < p_.memory->tensors.size()) d.tensor_address = p_.memory->tensors[id.value].address;
     if (d.tensor->shape.empty()) d.form = StageForm::none;
   }
 
@@ -533,15 +538,15 @@ class Elaborator {
         const Group& g = group(p_.stage(store).group);
         for (std::uint32_t i = 0; i < g.sites.size(); ++i) {
           const StageState& s = c.stages[stage_base_[store.value] + i];
-          c.stores[s.detail].memory_wait = which + 1;
-          wait.all += s.total;
+          wait.next = std::exchange(c.stores[s.detail].memory_wait, which + 1);
+          wait.all += p_.stage(store).firings;
           for (std::size_t way = 0; way < outermost.size(); ++way)
             if (!outermost[way] || reach(way, g.sites[i].at) > reach(way, *outermost[way]))
               outermost[way] = g.sites[i].at;
         }
       }
       if (wait.all == 0) continue;
-      wait.to_come = wait.all;
+      wait.to_come.assign(p_.sections[order.section.value].trips, wait.all);
       wait.first_held = static_cast<std::uint32_t>(c.held_loads.size());
       for (const StageId load : order.loads) {
         const Group& g = group(p_.stage(load).group);
@@ -549,10 +554,14 @@ class Elaborator {
           HeldLoad held;
           held.stage = stage_base_[load.value] + i;
           for (const auto& at : outermost) held.signal = std::max(held.signal, c.network.control(*at, g.sites[i].at));
+          held.lag = order.lag;
+          held.wait = which;
           StageState& s = c.stages[held.stage];
-          s.held = true;
-          c.loads[s.detail].memory_wait = which + 1;
+          LoadState& state = c.loads[s.detail];
+          s.held = s.held || order.lag == 0;
+          held.next = state.first_held;
           c.held_loads.push_back(held);
+          state.first_held = static_cast<std::uint32_t>(c.held_loads.size());
         }
       }
       wait.held = static_cast<std::uint32_t>(c.held_loads.size()) - wait.first_held;

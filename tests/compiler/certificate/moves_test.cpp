@@ -104,7 +104,7 @@ TEST_CASE("an append replaces its rows, and leaves all others to the state") {
   CHECK(c.moves(1, {2, 0, 2, 3}, {8 + 5, 0, 2, 3}));
   CHECK_FALSE(c.moves(1, {0, 0, 2, 3}, {4, 0, 2, 3}));
   CHECK_FALSE(c.moves(0, {5, 0, 2, 3}, {5, 0, 2, 3}));
-  CHECK(held_by(c.graph, OperandId{2u}) == OperandId{0u});
+  CHECK(holders(c.graph)[2] == OperandId{0u});
   SpatialProgram p;
   p.operators = c.graph;
   Tensor state;

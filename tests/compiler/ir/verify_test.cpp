@@ -677,6 +677,25 @@ TEST_CASE("a section that never runs is found") {
   check_only(Code::RDU3037, p, "section 'down' makes 0 trips");
 }
 
+TEST_CASE("trips that do not do what the first does are found") {
+  const auto loads = [](SpatialProgram& p) -> Load& { return std::get<Load>(stage(p, "down.load_a").kind); };
+  SpatialProgram p = program();
+  loads(p).later = {loads(p).tensor};
+  check_only(Code::RDU3070, p, "stage 'down.load_a' names tensors for 2 trips, and section 'down' makes 1");
+
+  p = program();
+  p.sections[0].trips = 2;
+  p.sections[0].operators_a_trip = 1;
+  CHECK(text(p).find("RDU3070") != std::string::npos);
+  CHECK(text(p).find("trip 1 would carry out operator 1 where the first carries out 'down', and there are 1") !=
+        std::string::npos);
+
+  p = program();
+  p.sections[0].trips = 2;
+  loads(p).later = {std::get<Load>(stage(p, "down.load_b").kind).tensor};
+  CHECK(text(p).find("which is not like it") != std::string::npos);
+}
+
 TEST_CASE("an edge between sections is found") {
   SpatialProgram p = program();
   p.sections.push_back({SectionId{1u}, "late", 1});
