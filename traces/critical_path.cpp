@@ -255,8 +255,10 @@ class PathFold {
       offer(freed, e.stall == 0 || e.cause == StallCause::engine);
       chain_.drop(freed);
     }
-    // A load's first firing may have waited until its tensor was stored.
-    if (e.firing == 0 && input && stage.kind == "load" && stage.tensor) offer(stored_[*stage.tensor], true);
+    // The first of a load's firings on a tensor may have waited until that was stored.
+    if (input && stage.kind == "load" && !stage.tensors.empty() && e.firing < stage.firings &&
+        e.firing % stage.firings_a_tensor() == 0)
+      offer(stored_[stage.tensor_of(e.firing)], true);
     if (e.stall != 0 || engine.start == 0) {
       for (const std::uint32_t b : stage.inputs)
         if (e.stage.instance < r_.instances(BufferId{b}))
@@ -292,8 +294,10 @@ class PathFold {
     chain_.drop(open_[n].front());
     open_[n].pop_front();
     const RosterStage& stage = r_.stages[e.stage.stage.value];
-    if (stage.tensor && stage.kind == "store" && chain_.at(done) >= chain_.at(stored_[*stage.tensor]))
-      chain_.replace(stored_[*stage.tensor], chain_.hold(done));
+    if (stage.kind == "store" && !stage.tensors.empty() && e.firing < stage.firings) {
+      Ref& stored = stored_[stage.tensor_of(e.firing)];
+      if (chain_.at(done) >= chain_.at(stored)) chain_.replace(stored, chain_.hold(done));
+    }
     if (chain_.at(done) >= chain_.at(last_))
       chain_.replace(last_, done);
     else

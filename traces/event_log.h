@@ -17,7 +17,7 @@
 
 namespace rdusim {
 
-inline constexpr std::uint32_t event_log_version = 2;
+inline constexpr std::uint32_t event_log_version = 3;
 
 // What stands in front of the events.
 struct LogHead {

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "compiler/ir/print.h"
+#include "compiler/ir/trips.h"
 
 namespace rdusim {
 
@@ -202,8 +203,9 @@ Roster roster_of(const SpatialProgram& p, const Target& target, std::string prog
     out.firings = s.firings * p.sections[s.section.value].trips;
     for (const Port& port : s.ports)
       (port.direction == Direction::input ? out.inputs : out.outputs).push_back(port.buffer.value);
-    if (const auto* load = std::get_if<Load>(&s.kind)) out.tensor = load->tensor.value;
-    if (const auto* store = std::get_if<Store>(&s.kind)) out.tensor = store->tensor.value;
+    const auto works_on = [&](TensorId t) { out.tensors.push_back(t.value); };
+    if (const auto* load = std::get_if<Load>(&s.kind)) for_each_tensor(*load, works_on);
+    if (const auto* store = std::get_if<Store>(&s.kind)) for_each_tensor(*store, works_on);
     r.stages.push_back(std::move(out));
   }
   for (const Buffer& b : p.buffers) {

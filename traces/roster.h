@@ -26,7 +26,13 @@ struct RosterStage {
   std::uint32_t section = 0;
   std::uint64_t firings = 0;                   // of every instance, over all trips of its section
   std::vector<std::uint32_t> inputs, outputs;  // buffers
-  std::optional<std::uint32_t> tensor;         // that a load reads, a store writes
+  std::vector<std::uint32_t> tensors;          // that a load reads, a store writes: one, or one a trip
+  // Firings that work on each of its tensors.
+  std::uint64_t firings_a_tensor() const { return firings / tensors.size(); }
+  // Requires tensors, and a firing that there is.
+  std::uint32_t tensor_of(std::uint64_t firing) const {
+    return tensors[tensors.size() == 1 ? 0 : firing / firings_a_tensor()];
+  }
   friend bool operator==(const RosterStage&, const RosterStage&) = default;
 };
 

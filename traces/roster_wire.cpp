@@ -129,7 +129,7 @@ class RosterReader {
     s.firings = in_.varint();
     s.inputs = numbers();
     s.outputs = numbers();
-    if (const std::uint64_t t = in_.varint(); t != 0) s.tensor = static_cast<std::uint32_t>(t - 1);
+    s.tensors = numbers();
     return s;
   }
   RosterEdge edge(const Roster& r) {
@@ -153,7 +153,7 @@ class RosterReader {
     };
     for (const RosterStage& s : r.stages)
       if (!all_below(s.inputs, r.buffers.size()) || !all_below(s.outputs, r.buffers.size()) ||
-          (s.tensor && *s.tensor >= r.tensors.size()))
+          !all_below(s.tensors, r.tensors.size()) || s.tensors.size() > std::max<std::uint64_t>(s.firings, 1))
         return false;
     for (const RosterBuffer& b : r.buffers) {
       if (!all_below(b.stages, r.stages.size()) || !all_below(b.crossings, r.edges.size())) return false;
@@ -231,7 +231,7 @@ std::string encode(const Roster& r) {
     number(s.firings);
     put_numbers(out, s.inputs);
     put_numbers(out, s.outputs);
-    number(s.tensor ? std::uint64_t{*s.tensor} + 1 : 0);
+    put_numbers(out, s.tensors);
   });
   put_list(out, r.edges, [&](const RosterEdge& e) {
     number(static_cast<std::uint64_t>(e.handshake));

@@ -203,7 +203,7 @@ TEST_CASE("what is no event log, or of another version, is refused in one line")
   CHECK(refusal("") == Code::RDU8010);
   CHECK(refusal("PK\x03\x04 something else altogether") == Code::RDU8010);
   CHECK(refusal(std::string(log_block::magic) + std::string("\x01\x00\x00\x00", 4)) == Code::RDU8011);
-  CHECK(refusal(std::string(log_block::magic) + std::string("\x02\x00\x00\x00", 4)) == Code::RDU8013);
+  CHECK(refusal(std::string(log_block::magic) + std::string("\x03\x00\x00\x00", 4)) == Code::RDU8013);
 }
 
 // Under a checksum that is right.
