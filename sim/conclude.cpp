@@ -112,8 +112,8 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
     r.verdict = Verdict::check_failed;
     result.status = ExitStatus::program_fault;
   } else if (outcome.end == MachineOutcome::End::quiescent) {
-    Diagnosis d =
-        diagnose(outcome, {l.instances, l.handshakes, l.tokens, l.semaphores, l.barriers, l.collectives, l.statistics});
+    Diagnosis d = diagnose(outcome, {l.instances, l.handshakes, l.tokens, l.semaphores, l.barriers, l.collectives,
+                                     l.statistics, l.flight});
     if (d.kind == StuckKind::circular_wait && options.faults.empty()) suggest_cure(p, options.understudy, d);
     r.verdict = verdict_of(d.kind);
     result.status = ExitStatus::program_fault;
@@ -166,6 +166,7 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
   }
 
   if (finished) r.residual = explain_difference(l.instances, l.statistics, l.collectives, costs, outcome.cycles);
+  if (r.verdict != Verdict::pass) r.flight = l.flight.to_json();
   add_rows(loaded, l, costs, finished, comparison, r);
   if (finished) r.bound_by = bound_by(costs);
   r.events = outcome.activations;

@@ -76,6 +76,10 @@ void add_wait_notes(Diagnostic& d, const std::vector<std::size_t>& chain, const 
       const std::size_t count = alike.size();
       if (count > 1) text += fmt::format("; so do {} instances at {}", count, fold_sites(std::move(alike)));
     }
+    const std::string before = w.stage     ? FlightRecorder::text(o.flight.of(*w.stage))
+                               : w.channel ? FlightRecorder::text(o.flight.of(*w.channel))
+                                           : std::string();
+    if (!before.empty()) text += "; before that " + before;
     d.note(place_of_entry(w, o.instances), "{}", text);
   }
   if (chain.size() > most) d.note("the machine", "and {} more", chain.size() - most);
@@ -159,7 +163,10 @@ std::optional<Loss> lost_crossing(const Observed& o) {
       } else if (h == Handshake::barrier) {
         what = lost_at_barrier(c, o);
       }
-      if (what) return Loss{o.instances.describe(o.instances.channel_at(c)), *what};
+      if (!what) continue;
+      const ChannelAt& at = o.instances.channel_at(c);
+      const std::string before = FlightRecorder::text(o.flight.of(at));
+      return Loss{o.instances.describe(at), before.empty() ? *what : *what + "; before that " + before};
     }
   }
   return std::nullopt;

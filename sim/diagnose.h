@@ -19,6 +19,7 @@
 #include "models/systemc/machine.h"
 #include "sim/barrier_checker.h"
 #include "sim/collective_checker.h"
+#include "sim/flight_recorder.h"
 #include "sim/handshake_checker.h"
 #include "sim/semaphore_checker.h"
 #include "sim/statistics.h"
@@ -44,6 +45,7 @@ struct Observed {
   const BarrierChecker& barriers;
   const CollectiveChecker& collectives;
   const Statistics& statistics;
+  const FlightRecorder& flight;
 };
 
 // Requires an outcome that ended quiescent.

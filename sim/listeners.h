@@ -1,4 +1,4 @@
-// Everyone who listens to a run: checkers and statistics. A run and a replay have the same.
+// Everyone who listens to a run: checkers, statistics, the flight recorder. A run and a replay have the same.
 #pragma once
 
 #include <vector>
@@ -6,6 +6,7 @@
 #include "sim/barrier_checker.h"
 #include "sim/collective_checker.h"
 #include "sim/coverage_checker.h"
+#include "sim/flight_recorder.h"
 #include "sim/handshake_checker.h"
 #include "sim/load.h"
 #include "sim/page_checker.h"
@@ -32,7 +33,8 @@ struct Listeners {
         made(instances, violations),
         coverage(instances, violations),
         collectives(instances, violations),
-        statistics(instances, loaded.target, options.reached) {}
+        statistics(instances, loaded.target, options.reached),
+        flight(instances) {}
 
   Instances instances;
   MatmulPlaces matmuls;
@@ -47,10 +49,11 @@ struct Listeners {
   CoverageChecker coverage;
   CollectiveChecker collectives;
   Statistics statistics;
+  FlightRecorder flight;
 
   std::vector<EventSink*> sinks() {
-    std::vector<EventSink*> all = {&handshakes, &tokens, &semaphores, &barriers,    &pages,
-                                   &provenance, &made,   &coverage,   &collectives, &statistics};
+    std::vector<EventSink*> all = {&handshakes, &tokens,   &semaphores,  &barriers,   &pages, &provenance,
+                                   &made,       &coverage, &collectives, &statistics, &flight};
     if (!made.watches()) std::erase(all, &made);
     return all;
   }

@@ -188,6 +188,7 @@ Json to_json(const Report& r) {
         }));
   j.set("decisions", r.decisions);
   j.set("proved", r.proved);
+  j.set("flight", r.flight);
   const double seconds = r.wall_seconds;
   j.set("host", Json()
                     .set("wall_s", seconds)
@@ -292,6 +293,17 @@ std::string summary(const Report& r, bool colour) {
     line(i == 0 ? "stages" : "", fmt::format("{:<24} {:>10} cycles, busy {:>7}, stalled {:>7}  {}{}", s.name,
                                              with_commas(s.cycles), share(s.busy), share(stalled), s.site,
                                              chips == 1 ? "" : fmt::format(", the busiest of {}", chips)));
+  }
+
+  // What went on last, where a run did not end well.
+  const JsonArray* flight = r.flight.as_array();
+  constexpr std::size_t told = 5;
+  for (std::size_t i = flight == nullptr || flight->size() < told ? 0 : flight->size() - told;
+       flight != nullptr && i < flight->size(); ++i) {
+    const Json& e = (*flight)[i];
+    line(&e == &flight->back() ? "last event" : "",
+         fmt::format("cycle {}: {}: {}", to_text(*e.find("cycle"), true), *e.find("unit")->as_string(),
+                     *e.find("event")->as_string()));
   }
 
   // Shares of a run that did not finish would be shares of nothing in particular.

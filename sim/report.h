@@ -112,6 +112,7 @@ struct Report {
   std::vector<MemoryRow> memories;
   std::vector<OutputCheck> outputs;
   Json decisions;  // what the compiler chose: decisions.h
+  Json flight;     // of a run that did not end well: the last events (flight_recorder.h); null: it did
   Json proved;     // what the certificate proves, and what the run came to: proved.h; null: no certificate
   // For the summary.
   double pcu_utilisation = 0;   // useful multiply-accumulates over what the PCUs in use could do in the run's cycles

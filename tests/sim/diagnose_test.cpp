@@ -18,7 +18,8 @@ struct Stuck {
         semaphores(instances, violations),
         barriers(instances, violations),
         collectives(instances, violations),
-        statistics(instances, target(), nullptr) {
+        statistics(instances, target(), nullptr),
+        flight(instances) {
     outcome.end = MachineOutcome::End::quiescent;
     outcome.cycles = 5000;
     events = good_run(program, table);
@@ -27,8 +28,8 @@ struct Stuck {
   // Plays the events before position `end`.
   void until(std::size_t end) {
     events.resize(end);
-    for (EventSink* s :
-         std::initializer_list<EventSink*>{&handshakes, &tokens, &semaphores, &barriers, &collectives, &statistics})
+    for (EventSink* s : std::initializer_list<EventSink*>{&handshakes, &tokens, &semaphores, &barriers, &collectives,
+                                                          &statistics, &flight})
       replay(events, *s);
   }
   void waits(StageNumber s, Waiting::For what, BufferNumber b, std::uint64_t have = 0, std::uint64_t want = 1) {
@@ -41,7 +42,7 @@ struct Stuck {
     outcome.waiting.push_back(w);
   }
   Diagnosis diagnosis() {
-    return diagnose(outcome, {instances, handshakes, tokens, semaphores, barriers, collectives, statistics});
+    return diagnose(outcome, {instances, handshakes, tokens, semaphores, barriers, collectives, statistics, flight});
   }
   static Target target() {
     Target t;
@@ -60,6 +61,7 @@ struct Stuck {
   BarrierChecker barriers;
   CollectiveChecker collectives;
   Statistics statistics;
+  FlightRecorder flight;
   ProvenanceTable table;
   std::vector<AnyEvent> events;
   MachineOutcome outcome;

@@ -207,7 +207,10 @@ TEST_CASE("Ctrl-C ends a run with status 130, and what was learnt so far is prin
   CHECK(outcome.err.find("interrupted") != std::string::npos);
   CHECK(errors_of(outcome).empty());
   CHECK(outcome.out.find("verdict     limit") != std::string::npos);
-  CHECK(text(parsed(folder.read("report.json")), "verdict") == "limit");
+  const Json report = parsed(folder.read("report.json"));
+  CHECK(text(report, "verdict") == "limit");
+  // And what went on last.
+  CHECK_FALSE(list(report, "flight").empty());
 }
 
 TEST_CASE("Ctrl-C ends a compile with status 130 and leaves no file") {
