@@ -7,6 +7,7 @@
 #include "compiler/program/prog_bin.h"
 #include "sim/version.h"
 #include "traces/chrome.h"
+#include "traces/fst.h"
 #include "traces/perfetto.h"
 #include "traces/vcd.h"
 
@@ -18,6 +19,7 @@ std::optional<std::string> format_of(const std::string& file) {
   if (extension == ".pftrace") return "perfetto";
   if (extension == ".json") return "chrome";
   if (extension == ".vcd") return "vcd";
+  if (extension == ".fst") return "fst";
   return std::nullopt;
 }
 
@@ -73,9 +75,8 @@ Diagnostics RunTraces::add(const std::string& file, const TraceScope& scope, con
     take(PerfettoWriter::create(file, *roster_, scope, head.rdusim));
   } else if (o.row.format == "chrome") {
     take(ChromeWriter::create(file, *roster_, scope, head.rdusim));
-  } else if (std::filesystem::path(file).extension() == ".fst") {
-    d.error(Code::RDU8019, file, "this rdusim writes no FST")
-        .suggest("write a .vcd, and `vcd2fst` (of GTKWave) makes an FST of it");
+  } else if (o.row.format == "fst") {
+    take(FstWriter::create(file, *roster_, scope, head.rdusim));
   } else {
     d.error(Code::RDU8018, file, "'{}' is no format of a trace", std::filesystem::path(file).extension().string());
   }

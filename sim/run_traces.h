@@ -28,7 +28,7 @@ struct TraceRow {
   TraceSize size;
 };
 
-// Of a file's name: "event-log", "perfetto", "chrome", "vcd"; nothing where its extension says none.
+// Of a file's name: "event-log", "perfetto", "chrome", "vcd", "fst"; nothing where its extension says none.
 std::optional<std::string> format_of(const std::string& file);
 
 class RunTraces {

@@ -98,7 +98,7 @@ std::uint64_t estimate_events(const SpatialProgram& p, const Target& t) {
 }
 
 Bytes estimate_bytes(std::uint64_t events, std::string_view format) {
-  const double each = format == "event-log" ? 5.5 : format == "perfetto" ? 27 : format == "chrome" ? 75 : 31;
+  const double each = format == "event-log" ? 5.5 : format == "perfetto" ? 27 : format == "chrome" ? 75 : format == "fst" ? 4 : 31;
   return static_cast<Bytes>(static_cast<double>(events) * each);
 }
 

@@ -11,7 +11,7 @@ namespace rdusim {
 // wrong.
 std::uint64_t estimate_events(const SpatialProgram& program, const Target& target);
 
-// Bytes that so many events take in a format ("event-log", "perfetto", "chrome", "vcd"): averages over shipped
+// Bytes that so many events take in a format ("event-log", "perfetto", "chrome", "vcd", "fst"): averages over shipped
 // examples.
 Bytes estimate_bytes(std::uint64_t events, std::string_view format);
 

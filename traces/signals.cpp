@@ -7,6 +7,32 @@
 
 namespace rdusim {
 
+void for_each_in_scopes(const std::vector<Signal>& signals, const std::function<void(const std::string&)>& enter,
+                        const std::function<void()>& leave, const std::function<void(std::uint32_t)>& signal) {
+  // Signals of a unit come one after the other: their scopes are compared once.
+  std::vector<std::uint32_t> firsts;
+  for (std::uint32_t i = 0; i < signals.size(); ++i)
+    if (i == 0 || signals[i].scope != signals[i - 1].scope) firsts.push_back(i);
+  std::stable_sort(firsts.begin(), firsts.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return signals[a].scope < signals[b].scope; });
+  std::vector<std::string> open;
+  const auto up_to = [&](std::size_t depth) {
+    for (; open.size() > depth; open.pop_back()) leave();
+  };
+  for (const std::uint32_t first : firsts) {
+    const std::vector<std::string>& scope = signals[first].scope;
+    std::size_t same = 0;
+    while (same < open.size() && same < scope.size() && open[same] == scope[same]) ++same;
+    up_to(same);
+    for (; same < scope.size(); ++same) {
+      enter(scope[same]);
+      open.push_back(scope[same]);
+    }
+    for (std::uint32_t i = first; i < signals.size() && (i == first || signals[i].scope == scope); ++i) signal(i);
+  }
+  up_to(0);
+}
+
 std::string plain_name(std::string_view name) {
   std::string out;
   for (const char c : name) {

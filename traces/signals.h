@@ -12,6 +12,7 @@
 // What happens in a cycle is shown from that cycle on; of several changes within a cycle the last one counts.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <queue>
 #include <string>
@@ -101,6 +102,10 @@ class Signals final : public EventSink {
   std::uint64_t events_ = 0;
   LeftOut dropped_;
 };
+
+// Signals scope by scope, each scope entered once: `signal` is given their places in the list.
+void for_each_in_scopes(const std::vector<Signal>& signals, const std::function<void(const std::string&)>& enter,
+                        const std::function<void()>& leave, const std::function<void(std::uint32_t)>& signal);
 
 // What a viewer takes for a name: letters, digits and underscores.
 std::string plain_name(std::string_view name);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace rdusim {
 
@@ -45,34 +44,20 @@ void VcdWriter::declare(const std::vector<Signal>& signals, const std::vector<st
   text_ += fmt::format("$comment {} on {}, program sha256 {}: {} $end\n", roster_.program, roster_.target,
                        roster_.program_sha256, time_.note);
   text_ += fmt::format("$version rdusim {} $end\n$timescale {} $end\n", rdusim_, time_.unit);
-  // By scope, so that each is opened once.
-  std::vector<std::uint32_t> order(signals.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return signals[a].scope < signals[b].scope; });
   codes_.resize(signals.size());
   for (std::uint32_t i = 0; i < signals.size(); ++i) {
     codes_[i] = code_of(i);
     bits_.push_back(signals[i].bits);
   }
-  std::vector<std::string> open;
-  const auto leave = [&](std::size_t depth) {
-    for (; open.size() > depth; open.pop_back()) text_ += "$upscope $end\n";
-  };
-  for (const std::uint32_t i : order) {
-    const Signal& s = signals[i];
-    std::size_t same = 0;
-    while (same < open.size() && same < s.scope.size() && open[same] == s.scope[same]) ++same;
-    leave(same);
-    for (; same < s.scope.size(); ++same) {
-      text_ += fmt::format("$scope module {} $end\n", s.scope[same]);
-      open.push_back(s.scope[same]);
-    }
-    text_ += s.bits == 1 ? fmt::format("$var wire 1 {} {} $end\n", codes_[i], s.name)
-                         : fmt::format("$var wire {} {} {} [{}:0] $end\n", s.bits, codes_[i], s.name, s.bits - 1);
-    if (text_.size() >= flush_bytes) flush();
-  }
-  leave(0);
+  for_each_in_scopes(
+      signals, [&](const std::string& scope) { text_ += fmt::format("$scope module {} $end\n", scope); },
+      [&] { text_ += "$upscope $end\n"; },
+      [&](std::uint32_t i) {
+        const Signal& s = signals[i];
+        text_ += s.bits == 1 ? fmt::format("$var wire 1 {} {} $end\n", codes_[i], s.name)
+                             : fmt::format("$var wire {} {} {} [{}:0] $end\n", s.bits, codes_[i], s.name, s.bits - 1);
+        if (text_.size() >= flush_bytes) flush();
+      });
   text_ += fmt::format("$enddefinitions $end\n#{}\n$dumpvars\n", from * time_.ticks_per_cycle);
   at_ = from;
   for (std::uint32_t i = 0; i < signals.size(); ++i) value(i, values[i]);

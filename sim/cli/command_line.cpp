@@ -195,7 +195,7 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.run
       ->add_option("--trace", raw.run.trace.files,
                    "writes what happens: .rdulog for `rdusim trace`, .pftrace for ui.perfetto.dev, .json (Chrome), "
-                   ".vcd (repeatable)")
+                   ".vcd, .fst (repeatable)")
       ->allow_extra_args(false);
   c.run->add_option("--vcd", raw.vcd, "writes signals, for GTKWave and Surfer");
   c.run

@@ -68,7 +68,7 @@ CommandWords words(TraceRequest& r) {
            "writes it in another form",
            "rdusim trace convert run.rdulog -o run.pftrace --filter chip=0..3",
            {log,
-            {"-o,--output", ".pftrace, .json, .vcd or .rdulog", &r.output, true},
+            {"-o,--output", ".pftrace, .json, .vcd, .fst or .rdulog", &r.output, true},
             {"--filter", "KEY=VALUE[,VALUE...] as of run's --trace-filter (repeatable)", &r.filters},
             from,
             to,

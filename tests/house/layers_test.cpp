@@ -104,7 +104,7 @@ const std::map<std::string, std::set<std::string>> ir_types = {
 // Headers that cost seconds to compile, or that would leak a library into every user of a header.
 const std::vector<std::string> heavy = {
     "nlohmann/", "toml++/",  "CLI/",    "CLI11", "flatbuffers/",        "boost/", "onnx", "systemc",
-    "tlm",       "openssl/", "sqlite3", "mpi.h", "prog_bin_generated.h"};
+    "tlm",       "openssl/", "sqlite3", "mpi.h", "gtkwave/", "prog_bin_generated.h"};
 
 std::string room_of(std::string_view path) {
   std::string best;

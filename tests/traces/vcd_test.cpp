@@ -6,6 +6,7 @@
 #include "tests/traces/signal_fold.h"
 #include "tests/traces/traced_run.h"
 #include "traces/event_log.h"
+#include "traces/fst.h"
 #include "traces/timebase.h"
 
 namespace rdusim::vcd_test {
@@ -13,9 +14,10 @@ namespace {
 
 using namespace test;
 
-std::string through_gtkwave(const Scratch& folder, const std::string& vcd) {
-  const std::string fst = folder / "back.fst", back = folder / "back.vcd";
-  REQUIRE(std::system(("vcd2fst " + vcd + " " + fst + " >/dev/null 2>&1").c_str()) == 0);
+std::string through_gtkwave(const Scratch& folder, const std::string& wave) {
+  const bool vcd = wave.ends_with(".vcd");
+  const std::string fst = vcd ? folder / "back.fst" : wave, back = folder / "back.vcd";
+  if (vcd) REQUIRE(std::system(("vcd2fst " + wave + " " + fst + " >/dev/null 2>&1").c_str()) == 0);
   REQUIRE(std::system(("fst2vcd " + fst + " > " + back + " 2>/dev/null").c_str()) == 0);
   return file_bytes(back);
 }
@@ -37,12 +39,12 @@ void check_same(const Waveform& expected, const Waveform& shown) {
 }
 
 // Runs with a log and a waveform, and compares them; of a filtered run, the signals that it shows.
-void check_run(const LoadedProgram& loaded, std::vector<std::string> filters = {}) {
+void check_run(const LoadedProgram& loaded, std::vector<std::string> filters = {}, const char* wave = "a.vcd") {
   const Scratch folder;
   RunOptions options;
   options.values = false;
   options.trace.filters = filters;
-  const RunResult run = traced(loaded, {folder / "a.vcd", folder / "a.rdulog"}, options);
+  const RunResult run = traced(loaded, {folder / wave, folder / "a.rdulog"}, options);
   CHECK(run.report.verdict == Verdict::pass);
   auto log = EventLogReader::open(folder / "a.rdulog");
   REQUIRE(log.ok());
@@ -50,7 +52,7 @@ void check_run(const LoadedProgram& loaded, std::vector<std::string> filters = {
   REQUIRE(log->read(fold).ok());
   Waveform expected = fold.finish(run.report.cycles);
   const std::uint64_t ticks = timebase_of(loaded.target.clock_ghz).ticks_per_cycle;
-  const Waveform shown = changes_of(read_vcd(through_gtkwave(folder, folder / "a.vcd"), ticks));
+  const Waveform shown = changes_of(read_vcd(through_gtkwave(folder, folder / wave), ticks));
   // A resource that nobody used is shown idle.
   for (const auto& [name, values] : shown)
     if (name.ends_with(".busy")) expected[name].emplace(0, 0);
@@ -72,6 +74,40 @@ TEST_CASE("GTKWave reads every change of a run with barriers as the events have 
 
 TEST_CASE("GTKWave reads a site of the 16-chip example as the events have it") {
   check_run(compiled("llama-3.1-8b-down-proj.toml", 16), {"chip=5", "site=1:0"});
+}
+
+TEST_CASE("GTKWave reads every change of an FST with barriers as the events have it") {
+  if (!fst_available()) return;
+  check_run(small_matmul(2, std::string(RDUSIM_SOURCE_DIR) + "/tests/support/barrier.toml"), {}, "a.fst");
+}
+
+TEST_CASE("GTKWave reads every change of an FST with semaphores as the events have it") {
+  if (fst_available()) check_run(small_matmul(2, "wormhole"), {}, "a.fst");
+}
+
+TEST_CASE("an FST is smaller than the VCD beside it, and the same again byte for byte") {
+  if (!fst_available()) return;
+  const Scratch folder;
+  RunOptions options;
+  options.values = false;
+  traced(small_matmul(), {folder / "a.fst", folder / "b.fst", folder / "a.vcd"}, options);
+  const std::string a = file_bytes(folder / "a.fst");
+  CHECK(a == file_bytes(folder / "b.fst"));
+  CHECK(a.size() * 3 < file_bytes(folder / "a.vcd").size());
+}
+
+TEST_CASE("an FST that cannot be written whole is refused") {
+  if (!fst_available()) return;
+  const LoadedProgram loaded = small_matmul();
+  const auto refused = [&](const std::string& file) {
+    TraceOptions options;
+    options.files = {file};
+    return RunTraces::open(loaded, options, "{}").diagnostics().contains(Code::RDU5008);
+  };
+  const Scratch folder;
+  std::filesystem::create_symlink("/dev/null", folder / "null.fst");
+  CHECK(refused(folder / "null.fst"));
+  CHECK(refused("/nowhere/a.fst"));
 }
 
 TEST_CASE("a tick is exact: a whole number of a decimal unit, or a cycle, said so") {
