@@ -6,9 +6,12 @@
 #include <array>
 #include <deque>
 #include <map>
+#include <optional>
 
 #include "compiler/ir/print.h"
+#include "traces/causes.h"
 #include "traces/inspect_common.h"
+#include "traces/slack.h"
 
 namespace rdusim {
 
@@ -21,78 +24,6 @@ std::string_view name_of(PathPiece piece) {
 }
 
 namespace {
-
-// A piece is about a stage instance, a channel, or a section.
-struct About {
-  PathPiece piece{};
-  EventSubject subject = EventSubject::section;
-  std::uint32_t unit = 0;
-  friend bool operator==(const About&, const About&) = default;
-};
-
-// Nodes that are referred to; each refers to its predecessor.
-class Chain {
- public:
-  using Ref = std::uint32_t;  // 0: the start of time
-
-  Chain() { nodes_.push_back({}); }
-
-  Cycle at(Ref n) const { return nodes_[n].at; }
-  // `about`: what passed between `before` and `at`. The caller holds it.
-  Ref make(Cycle at, Ref before, const About& about) {
-    Ref n;
-    if (free_.empty()) {
-      n = static_cast<Ref>(nodes_.size());
-      nodes_.push_back({});
-    } else {
-      n = free_.back();
-      free_.pop_back();
-    }
-    nodes_[n] = {std::max(at, nodes_[before].at), before, 1, about};
-    ++nodes_[before].refs;
-    squeeze(n);
-    return n;
-  }
-  Ref hold(Ref n) {
-    ++nodes_[n].refs;
-    return n;
-  }
-  void drop(Ref n) {
-    // The root is never freed.
-    while (n != 0 && --nodes_[n].refs == 0) {
-      const Ref before = nodes_[n].before;
-      free_.push_back(n);
-      n = before;
-    }
-  }
-  void replace(Ref& held, Ref n) {
-    const Ref old = held;
-    held = n;
-    drop(old);
-  }
-  Ref before(Ref n) const { return nodes_[n].before; }
-  const About& about(Ref n) const { return nodes_[n].about; }
-
- private:
-  struct Node {
-    Cycle at = 0;
-    Ref before = 0;
-    std::uint32_t refs = 0;
-    About about;
-  };
-  // Of n's predecessors, those that only the chain itself refers to and that are about the same are joined.
-  void squeeze(Ref n) {
-    const Ref p = nodes_[n].before;
-    if (p == 0) return;
-    const Ref q = nodes_[p].before;
-    if (q == 0 || nodes_[q].refs != 1 || !(nodes_[q].about == nodes_[p].about)) return;
-    nodes_[p].before = nodes_[q].before;
-    free_.push_back(q);
-  }
-
-  std::vector<Node> nodes_;
-  std::vector<Ref> free_;
-};
 
 using Ref = Chain::Ref;
 
@@ -112,7 +43,14 @@ class PathFold {
         left_(r.senders()),
         signal_(r.senders()),
         receivers_(r.stage_instances()),
-        stored_(r.tensors.size()) {
+        stored_(r.tensors.size()),
+        stores_(r.tensors.size()),
+        slack_(std::size_t{r.stage_instances()} + r.senders() + r.channels()),
+        done_(r.stage_instances()),
+        home_(r.channels()) {
+    for (std::uint32_t n = 0; n < r.stages.size(); ++n)
+      if (r.stages[n].kind == "store")
+        for (const std::uint32_t t : r.stages[n].tensors) stores_[t].push_back(n);
     for (std::uint32_t n = 0; n < r.channels(); ++n) receivers_[r.of(r.to_of(r.channel_at(n)))].push_back(n);
   }
 
@@ -129,6 +67,7 @@ class PathFold {
       in_flight_[r_.of(e.channel)].push_back(chain_.hold(sending_[r_.sender(e.channel.edge, e.channel.from)]));
     }
     if constexpr (std::is_same_v<E, ReadyConsumed>) send(e.edge, e.from, e.at, signal_[r_.sender(e.edge, e.from)]);
+    if constexpr (std::is_same_v<E, BarrierLeft>) barrier_left(e);
     if constexpr (std::is_same_v<E, BarrierLeft>)
       if (e.member == 0 && e.generation % 2 == 0) send(e.edge, e.from, e.at, signal_[r_.sender(e.edge, e.from)]);
     if constexpr (std::is_same_v<E, PageLanded>) {
@@ -147,6 +86,8 @@ class PathFold {
       const std::uint32_t n = r_.of(e.channel);
       auto& queue = returning_[n];
       const Ref why = queue.empty() ? section_ : queue.front();
+      met(channel(n), why, chain_.at(why));
+      home_[n] = e.at;
       chain_.replace(credit_[n], chain_.make(e.at, why, {PathPiece::signal, EventSubject::channel, n}));
       if (queue.empty()) return;
       chain_.drop(queue.front());
@@ -156,6 +97,8 @@ class PathFold {
       const std::uint32_t n = r_.of(e.channel);
       const auto landing = r_.landing(e.channel);
       const Ref why = landing ? popped_[r_.of(*landing)] : section_;
+      met(channel(n), why, chain_.at(latest({why, section_})));
+      home_[n] = e.at;
       chain_.replace(signal_[r_.sender(e.channel.edge, e.channel.from)],
                      chain_.make(e.at, latest({why, section_}), {PathPiece::signal, EventSubject::channel, n}));
     }
@@ -184,6 +127,9 @@ class PathFold {
       n = chain_.before(n);
     }
     std::reverse(path.steps.begin(), path.steps.end());
+    // A log that was cut has no end of its section.
+    if (!ended_) end_section(chain_.at(latest({last_, section_})), cycles);
+    path.slack = slack();
     return path;
   }
 
@@ -193,6 +139,72 @@ class PathFold {
     Cycle free_at = 0;
     std::uint32_t stage = 0;  // of the last firing
   };
+
+  // Units of the slack: stage instances, then senders, then channels. The instances of a load are one unit: those that
+  // share reads start together, and a log does not say which they are.
+  std::size_t stage_unit(std::uint32_t n) const {
+    const StageAt at = r_.stage_at(n);
+    return r_.stages[at.stage.value].kind == "load" ? r_.of(StageAt{at.stage, 0}) : n;
+  }
+  std::size_t sender(std::uint32_t n) const { return std::size_t{r_.stage_instances()} + n; }
+  std::size_t channel(std::uint32_t n) const { return sender(r_.senders()) + n; }
+  // The unit that a node's piece is about.
+  std::optional<std::size_t> unit_of(Ref n) const {
+    const About& a = chain_.about(n);
+    if (n == 0) return std::nullopt;
+    if (a.subject == EventSubject::stage) return stage_unit(a.unit);
+    if (a.subject == EventSubject::sender) return sender(a.unit);
+    if (a.subject == EventSubject::channel) return channel(a.unit);
+    return std::nullopt;
+  }
+  // `consumer` used what `supplier` gave; what it waited for last came at `set`.
+  void met(std::size_t consumer, Ref supplier, Cycle set) {
+    if (const auto unit = unit_of(supplier)) slack_.met(consumer, *unit, set - std::min(set, chain_.at(supplier)));
+  }
+  // A load, whose firing was set at `set`, waited for every store of its tensor in this section. Where a store is in a
+  // later trip by now, its gap is set down too small.
+  void met_stores(std::uint32_t load, std::uint32_t tensor, Cycle set) {
+    for (const std::uint32_t store : stores_[tensor])
+      for (std::uint32_t i = 0; i < r_.instances(StageId{store}); ++i) {
+        const std::uint32_t n = r_.of(StageAt{StageId{store}, i});
+        if (done_[n]) slack_.met(stage_unit(load), n, set - std::min(set, *done_[n]));
+      }
+  }
+  // `set`: when the last of its stages was done; `end`: when its credits were home.
+  void end_section(Cycle set, Cycle end) {
+    for (std::uint32_t n = 0; n < done_.size(); ++n)
+      if (done_[n]) slack_.ended(n, set - std::min(set, *done_[n]));
+    for (std::uint32_t n = 0; n < home_.size(); ++n)
+      if (home_[n]) slack_.ended(channel(n), end - std::min(end, *home_[n]));
+    done_.assign(done_.size(), std::nullopt);
+    home_.assign(home_.size(), std::nullopt);
+  }
+
+  std::vector<CriticalPath::Slack> slack() const {
+    const auto least = slack_.slack();
+    std::vector<CriticalPath::Slack> rows;
+    const auto fold = [&](std::string unit, std::size_t first, std::size_t count) {
+      CriticalPath::Slack row{std::move(unit), ~Cycles{0}, 0, 0};
+      for (std::size_t u = first; u < first + count; ++u) {
+        if (!least[u]) continue;
+        ++row.instances;
+        row.least = std::min(row.least, *least[u]);
+        row.most = std::max(row.most, *least[u]);
+      }
+      if (row.instances != 0) rows.push_back(std::move(row));
+    };
+    for (std::uint32_t s = 0; s < r_.stages.size(); ++s)
+      if (const std::uint32_t n = r_.instances(StageId{s}); n != 0)
+        fold(r_.stages[s].name, r_.of(StageAt{StageId{s}, 0}), r_.stages[s].kind == "load" ? 1 : n);
+    for (std::uint32_t first = 0, next = 0; first < r_.channels(); first = next) {
+      const EdgeId edge = r_.channel_at(first).edge;
+      while (next < r_.channels() && r_.channel_at(next).edge == edge) ++next;
+      fold(fmt::format("edge {} from '{}'", edge.value, r_.stages[r_.edges[edge.value].from].name), channel(first),
+           next - first);
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.least < b.least; });
+    return rows;
+  }
 
   Ref latest(std::initializer_list<Ref> list) const {
     return *std::max_element(list.begin(), list.end(), [&](Ref a, Ref b) { return chain_.at(a) < chain_.at(b); });
@@ -228,8 +240,11 @@ class PathFold {
   void section_started(const SectionStarted& e) {
     chain_.replace(section_, chain_.make(e.at, section_, {PathPiece::launch, EventSubject::section, e.section.value}));
     chain_.replace(last_, chain_.hold(section_));
+    ended_ = false;
   }
   void section_ended(const SectionEnded& e) {
+    end_section(chain_.at(latest({last_, section_})), e.at);
+    ended_ = true;
     chain_.replace(section_, chain_.make(e.at, latest({last_, section_}),
                                          {PathPiece::drain, EventSubject::section, e.section.value}));
   }
@@ -246,6 +261,15 @@ class PathFold {
       if (chain_.at(ref) < chain_.at(best) || (chain_.at(ref) == chain_.at(best) && !named)) return;
       chain_.replace(best, chain_.hold(ref));
     };
+    std::array<Ref, most_offers> seen{};
+    std::size_t offers = 0;
+    const auto look = [&](Ref ref) {
+      if (ref == 0 || chain_.at(ref) > e.at) return;
+      if (offers < seen.size())
+        seen[offers++] = chain_.hold(ref);
+      else
+        met(stage_unit(n), ref, chain_.at(ref));  // one too many: as if it had come last
+    };
     const bool input = e.cause == StallCause::input_starvation || e.cause == StallCause::link ||
                        e.cause == StallCause::network_contention;
     const bool room = e.cause == StallCause::back_pressure || e.cause == StallCause::memory;
@@ -253,20 +277,26 @@ class PathFold {
       const Ref freed = chain_.make(engine.free_at, engine.start,
                                     {work_of(r_.stage_at(engine.stage).stage), EventSubject::stage, engine.stage});
       offer(freed, e.stall == 0 || e.cause == StallCause::engine);
+      look(freed);
       chain_.drop(freed);
     }
     // The first of a load's firings on a tensor may have waited until that was stored.
-    if (input && stage.kind == "load" && !stage.tensors.empty() && e.firing < stage.firings &&
-        e.firing % stage.firings_a_tensor() == 0)
-      offer(stored_[stage.tensor_of(e.firing)], true);
-    if (e.stall != 0 || engine.start == 0) {
-      for (const std::uint32_t b : stage.inputs)
-        if (e.stage.instance < r_.instances(BufferId{b}))
-          offer(pushed_[r_.of(BufferAt{BufferId{b}, e.stage.instance})], input);
-      for (const std::uint32_t b : stage.outputs)
-        if (e.stage.instance < r_.instances(BufferId{b}))
-          offer(popped_[r_.of(BufferAt{BufferId{b}, e.stage.instance})], room);
-    }
+    const bool reads = stage.kind == "load" && !stage.tensors.empty() && e.firing < stage.firings &&
+                       e.firing % stage.firings_a_tensor() == 0;
+    if (reads && input) offer(stored_[stage.tensor_of(e.firing)], true);
+    // Of pages and room the latest, which may be later than what the firing needs: then the slack is set down too
+    // small.
+    const bool waited = e.stall != 0 || engine.start == 0;
+    const auto ports = [&](const std::vector<std::uint32_t>& buffers, const std::vector<Ref>& refs, bool named) {
+      for (const std::uint32_t b : buffers) {
+        if (e.stage.instance >= r_.instances(BufferId{b})) continue;
+        const Ref ref = refs[r_.of(BufferAt{BufferId{b}, e.stage.instance})];
+        look(ref);
+        if (waited) offer(ref, named);
+      }
+    };
+    ports(stage.inputs, pushed_, input);
+    ports(stage.outputs, popped_, room);
     if (const auto& channels = receivers_[n]; !channels.empty()) {
       // It takes its senders' pages in turn.
       const std::uint32_t c = channels[e.firing % channels.size()];
@@ -277,6 +307,16 @@ class PathFold {
         chain_.replace(best, chain_.hold(sent));
         gap = {PathPiece::crossing, EventSubject::channel, c};
       }
+      if (sent != 0) {
+        const Cycle set = chain_.at(best);
+        slack_.met(stage_unit(n), channel(c), set - std::min(set, chain_.at(sent)));
+        met(channel(c), sent, chain_.at(sent));
+      }
+    }
+    if (reads) met_stores(n, stage.tensor_of(e.firing), chain_.at(best));
+    for (std::size_t i = 0; i < offers; ++i) {
+      met(stage_unit(n), seen[i], chain_.at(best));
+      chain_.drop(seen[i]);
     }
     const Ref start = chain_.make(e.at, best, gap);
     chain_.drop(best);
@@ -291,6 +331,7 @@ class PathFold {
     const std::uint32_t n = r_.of(e.stage);
     if (open_[n].empty()) return;
     const Ref done = chain_.make(e.at, open_[n].front(), {work_of(e.stage.stage), EventSubject::stage, n});
+    done_[stage_unit(n)] = e.at;
     chain_.drop(open_[n].front());
     open_[n].pop_front();
     const RosterStage& stage = r_.stages[e.stage.stage.value];
@@ -334,15 +375,31 @@ class PathFold {
     chain_.replace(popped_[n], chain_.hold(left_[s]));
   }
 
+  // Everyone waits for everyone.
+  void barrier_left(const BarrierLeft& e) {
+    if (e.member != 0) return;
+    const std::uint32_t s = r_.sender(e.edge, e.from);
+    for (std::uint32_t c = r_.first_channel(s); c < r_.first_channel(s) + r_.channels_of(s); ++c) {
+      slack_.met(sender(s), channel(c), 0);
+      const auto landing = r_.landing(r_.channel_at(c));
+      if (!landing) continue;
+      const Ref room = popped_[r_.of(*landing)];
+      met(channel(c), room, chain_.at(room));
+    }
+  }
+
   void send(EdgeId edge, std::uint32_t from, Cycle at, Ref permission) {
     const std::uint32_t s = r_.sender(edge, from);
     // Of a page to several receivers, once.
     if (sending_[s] != 0 && chain_.at(sending_[s]) == at &&
-        chain_.at(permission) <= chain_.at(chain_.before(sending_[s])))
+        chain_.at(permission) <= chain_.at(chain_.before(sending_[s]))) {
+      met(sender(s), permission, chain_.at(chain_.before(sending_[s])));
       return;
+    }
     const BufferAt source{BufferId{r_.edges[edge.value].buffer}, from};
     const Ref page = from < r_.instances(source.buffer) ? pushed_[r_.of(source)] : 0;
     const Ref why = latest({section_, page, permission, left_[s]});
+    for (const Ref given : {page, permission}) met(sender(s), given, chain_.at(why));
     chain_.replace(sending_[s], chain_.make(at, why, {PathPiece::waiting_credit, EventSubject::sender, s}));
   }
 
@@ -356,6 +413,11 @@ class PathFold {
   std::vector<Ref> credit_, sending_, left_, signal_;
   std::vector<std::vector<std::uint32_t>> receivers_;  // channels that end at a stage instance
   std::vector<Ref> stored_;                            // by tensor: the last firing of a store of it
+  std::vector<std::vector<std::uint32_t>> stores_;     // by tensor: stages
+  static constexpr std::size_t most_offers = 64;       // inputs, outputs and the engine of a stage
+  SlackFold slack_;
+  std::vector<std::optional<Cycle>> done_, home_;  // in this section: last completion; last credit or ready
+  bool ended_ = false;
 };
 
 }  // namespace
@@ -409,6 +471,18 @@ Result<Inspected> critical_path(EventLogReader& log, std::size_t most) {
                        .set("what", name_of(s->piece))
                        .set("unit", s->unit));
   j.set("longest", std::move(rows));
+  JsonArray slack_rows;
+  std::size_t on_path = 0;
+  for (const CriticalPath::Slack& s : path->slack) {
+    if (s.least == 0) {
+      ++on_path;
+      continue;
+    }
+    if (slack_rows.size() == most) break;
+    slack_rows.push_back(
+        Json().set("unit", s.unit).set("slack", s.least).set("most", s.most).set("instances", s.instances));
+  }
+  j.set("without_slack", on_path).set("slack", std::move(slack_rows));
   return Inspected{std::move(j), path->notes};
 }
 

@@ -53,13 +53,22 @@ struct CriticalPath {
   Cycle cycles = 0;                 // the run's total
   std::vector<CriticalStep> steps;  // in time; the first begins at 0, each where the one before ends
   std::string last;                 // the event that it ends at
+  // Of what is on it and off it (slack.h): least and most over the instances of a stage, and the channels of a crossing
+  // edge. Rising by the least, then in the order of the program; what nothing waits for is left out.
+  struct Slack {
+    std::string unit;  // "down.matmul_c3", "edge 7 from 'x'"
+    Cycles least = 0, most = 0;
+    std::uint64_t instances = 0;
+  };
+  std::vector<Slack> slack;
   Diagnostics notes;
 };
 
 // Errors: RDU8012, RDU8013.
 Result<CriticalPath> critical_path_of(EventLogReader& log);
 
-// The sums by kind of piece and by unit, and the `most` longest pieces in time.
+// The sums by kind of piece and by unit, the `most` longest pieces in time, and the slack of the `most` units that are
+// next in line: those that have least of it and are not on the path.
 Result<Inspected> critical_path(EventLogReader& log, std::size_t most);
 
 }  // namespace rdusim

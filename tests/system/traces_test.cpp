@@ -1,7 +1,12 @@
 // Traces as users meet them: written beside a run, asked, converted, judged again.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <limits>
+#include <map>
+
 #include "compiler/support/json.h"
+#include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
 
 namespace rdusim::test::traces_test {
@@ -45,6 +50,58 @@ TEST_CASE("tracing changes no cycle and no value, and the log says what the repo
   CHECK(rdusim({"trace", "at", "a.rdulog", "soon"}, folder).status == 2);
   CHECK(rdusim({"trace", "page", "a.rdulog", "nobody:0"}, folder).status == 2);
   CHECK(rdusim({"trace", "summary", "prog.bin"}, folder).err.find("RDU8010") != std::string::npos);
+}
+
+// By edge, the least slack of its channels, as `rdusim trace critical-path` tells it; 0 where it tells none.
+std::map<std::int64_t, std::int64_t> slack_of_edges(const Json& path) {
+  std::map<std::int64_t, std::int64_t> slack;
+  for (const Json& row : list(path, "slack")) {
+    const std::string unit = text(row, "unit");
+    if (unit.starts_with("edge ")) slack[std::stoll(unit.substr(5))] = number(row, "slack");
+  }
+  return slack;
+}
+
+TEST_CASE("a link that stands still lengthens a run by no more than what the slack of its crossings leaves of it") {
+  constexpr std::int64_t stands_still = 4096;  // cycles: models/units, link_stall
+  const Folder folder;
+  compile(folder, matmul(32, 512, 64), {"--chips", "4", "--shard", "row", "--collective", "ring"});
+  const Json plain = run(folder, {"--trace", "a.rdulog"});
+  const std::int64_t cycles = number(plain, "cycles", "simulated");
+  const Json path = parsed(rdusim_ok({"trace", "critical-path", "a.rdulog", "--top", "100000", "--json"}, folder).out);
+  const auto slack = slack_of_edges(path);
+  const Json program = parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder).out);
+  std::size_t tried = 0;
+  for (const Json& link : list(plain, "links")) {
+    const std::string name = text(link, "name");  // "link3 chip0->chip1"
+    const std::string id = name.substr(0, name.find(' '));
+    // Of the crossings that pass it, and of those whose credits come back on it, the least.
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (const Json& edge : list(program, "edges")) {
+      if (edge.find("routes") == nullptr) continue;  // within a site
+      for (const Json& route : list(edge, "routes")) {
+        for (const Json& hop : list(route)) {
+          const auto end = std::find_if(list(plain, "links").begin(), list(plain, "links").end(), [&](const Json& l) {
+            return text(l, "name").starts_with("link" + std::to_string(*hop.as_int64()) + " ");
+          });
+          REQUIRE(end != list(plain, "links").end());
+          const std::string there = text(*end, "name").substr(text(*end, "name").find(' ') + 1);
+          const std::string back = there.substr(there.find('>') + 1) + "->" + there.substr(0, there.find('-'));
+          const std::string own = name.substr(name.find(' ') + 1);
+          if (own != there && own != back) continue;
+          const auto found = slack.find(number(edge, "id"));
+          least = std::min(least, found == slack.end() ? 0 : found->second);
+        }
+      }
+    }
+    if (least == std::numeric_limits<std::int64_t>::max()) continue;
+    CAPTURE(name);
+    CAPTURE(least);
+    const Json late = run(folder, {"--inject", "link_stall@" + id});
+    CHECK(number(late, "cycles", "simulated") <= cycles + std::max<std::int64_t>(0, stands_still - least));
+    ++tried;
+  }
+  CHECK(tried >= 4);
 }
 
 TEST_CASE("what a check finds is in the trace that the run leaves, and a replay finds it again") {

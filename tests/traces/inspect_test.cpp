@@ -8,6 +8,7 @@
 #include "tests/traces/traced_run.h"
 #include "traces/critical_path.h"
 #include "traces/event_log.h"
+#include "traces/fst.h"
 #include "traces/inspect.h"
 #include "traces/table.h"
 
@@ -133,6 +134,35 @@ TEST_CASE("shortening a piece on the critical path shortens the run") {
   CHECK(shorter < run.report.cycles);
   CHECK(run.report.cycles - shorter <= by * links);
   CHECK(run.report.cycles - shorter >= by);
+}
+
+TEST_CASE("what is on the critical path has no slack, and something off it has") {
+  const Scratch folder;
+  run_log(small_matmul(), folder / "a.rdulog");
+  EventLogReader log = opened(folder / "a.rdulog");
+  const auto path = critical_path_of(log);
+  REQUIRE(path.ok());
+  const auto slack_of = [&](const std::string& unit) -> std::optional<Cycles> {
+    for (const CriticalPath::Slack& s : path->slack)
+      if (s.unit == unit) return s.least;
+    return std::nullopt;
+  };
+  std::size_t stages = 0;
+  for (const CriticalStep& s : path->steps) {
+    if (s.piece != PathPiece::compute && s.piece != PathPiece::load && s.piece != PathPiece::store) continue;
+    ++stages;
+    const std::string stage = s.unit.substr(s.unit.find(' ') + 1);
+    CAPTURE(stage);
+    CHECK(slack_of(stage) == Cycles{0});
+  }
+  CHECK(stages > 0);
+  CHECK(path->slack.back().least > 0);
+  for (std::size_t i = 1; i < path->slack.size(); ++i) CHECK(path->slack[i - 1].least <= path->slack[i].least);
+  for (const CriticalPath::Slack& s : path->slack) CHECK(s.least <= s.most);
+  EventLogReader again = opened(folder / "a.rdulog");
+  const Json told = answer(critical_path(again, 5));
+  REQUIRE(told.find("slack")->as_array()->size() <= 5);
+  CHECK(number(told.find("slack")->as_array()->front(), "slack") > 0);
 }
 
 TEST_CASE("the answers to other questions hold together") {
@@ -271,7 +301,7 @@ TEST_CASE("a file's name must say a format that this rdusim writes") {
   };
   CHECK(refused("a.trace") == Code::RDU8018);
   CHECK(refused("a") == Code::RDU8018);
-  CHECK(refused("a.fst") == Code::RDU8019);
+  if (!fst_available()) CHECK(refused("a.fst") == Code::RDU8019);
   CHECK(refused("no/such/folder/a.vcd") == Code::RDU5008);
 }
 
