@@ -31,7 +31,7 @@ constexpr std::uint32_t unit_name = 6;
 namespace track_event {
 constexpr std::uint32_t debug_annotations = 4, type = 9, name_iid = 10, track_uuid = 11, counter_value = 30,
                         flow_ids = 47, terminating_flow_ids = 48;
-constexpr std::uint64_t slice_begin = 1, slice_end = 2, counter = 4;
+constexpr std::uint64_t slice_begin = 1, slice_end = 2, instant = 3, counter = 4;
 }  // namespace track_event
 namespace debug_annotation {
 constexpr std::uint32_t name_iid = 1, uint_value = 3, string_value = 6;
@@ -41,8 +41,9 @@ constexpr std::uint32_t event_names = 2, debug_annotation_names = 3;
 constexpr std::uint32_t iid = 1, name = 2;  // of each
 }  // namespace interned_data
 
-enum class Annotation : std::uint64_t { firing = 1, page, stall, cause, completed };
-constexpr const char* annotation_names[] = {"firing", "page", "stall_cycles", "waited_for", "completed_at"};
+enum class Annotation : std::uint64_t { firing = 1, page, stall, cause, completed, by_filter, by_window, by_limit };
+constexpr const char* annotation_names[] = {"firing",       "page",      "stall_cycles", "waited_for",
+                                            "completed_at", "by_filter", "by_window",    "by_limit"};
 
 }  // namespace
 
@@ -77,6 +78,7 @@ void PerfettoWriter::describe(const std::string& rdusim) {
   };
   for (std::size_t i = 0; i < slices_.names().size(); ++i)
     intern(interned_data::event_names, i + 1, slices_.names()[i]);
+  intern(interned_data::event_names, slices_.names().size() + 1, "left out");
   for (std::size_t i = 0; i < std::size(annotation_names); ++i)
     intern(interned_data::debug_annotation_names, i + 1, annotation_names[i]);
   packet_.clear();
@@ -133,10 +135,7 @@ void PerfettoWriter::slice(const Slice& s) {
     return;
   }
   const auto annotate = [&](Annotation name, std::uint64_t value) {
-    part_.clear();
-    part_.number(debug_annotation::name_iid, static_cast<std::uint64_t>(name));
-    part_.number(debug_annotation::uint_value, value);
-    event_.message(track_event::debug_annotations, part_);
+    annotation(static_cast<std::uint64_t>(name), value);
   };
   event_.clear();
   event_.number(track_event::type, track_event::slice_begin);
@@ -184,12 +183,42 @@ void PerfettoWriter::counter(std::uint32_t counter, Cycle at, std::uint64_t valu
   packet(packet_);
 }
 
-Result<TraceSize> PerfettoWriter::finish(const TraceEnd&) {
+void PerfettoWriter::annotation(std::uint64_t name, std::uint64_t value) {
+  part_.clear();
+  part_.number(debug_annotation::name_iid, name);
+  part_.number(debug_annotation::uint_value, value);
+  event_.message(track_event::debug_annotations, part_);
+}
+
+// An instant on a track of its own, where the trace ends.
+void PerfettoWriter::tell_dropped(const LeftOut& dropped, Cycle at) {
+  part_.clear();
+  part_.number(track_descriptor::uuid, left_out_track);
+  part_.text(track_descriptor::name, "left out of this trace");
+  packet_.clear();
+  packet_.message(trace_packet::track_descriptor, part_);
+  packet(packet_);
+  event_.clear();
+  event_.number(track_event::type, track_event::instant);
+  event_.number(track_event::track_uuid, left_out_track);
+  event_.number(track_event::name_iid, slices_.names().size() + 1);
+  annotation(static_cast<std::uint64_t>(Annotation::by_filter), dropped.filter);
+  annotation(static_cast<std::uint64_t>(Annotation::by_window), dropped.window);
+  annotation(static_cast<std::uint64_t>(Annotation::by_limit), dropped.limit);
+  packet_.clear();
+  packet_.number(trace_packet::timestamp, at);
+  packet_.message(trace_packet::track_event, event_);
+  packet_.number(trace_packet::sequence_flags, trace_packet::needs_incremental_state);
+  packet(packet_);
+}
+
+Result<TraceSize> PerfettoWriter::finish(const TraceEnd& end) {
   slices_.finish();
   TraceSize size;
   size.events = slices_.events();
   size.dropped = slices_.dropped();
   size.dropped.limit = left_out_;
+  if (size.dropped.total() != 0) tell_dropped(size.dropped, std::min(end.cycles, scope_.to));
   file_.write(bytes_);
   size.bytes = file_.size();
   const auto written = file_.commit();

@@ -34,6 +34,9 @@ class PerfettoWriter final : public TraceWriter, private SliceSink {
   void slice(const Slice& s) override;
   void counter(std::uint32_t counter, Cycle at, std::uint64_t value) override;
   void describe(const std::string& rdusim);
+  // Of the event that is being put together.
+  void annotation(std::uint64_t name, std::uint64_t value);
+  void tell_dropped(const LeftOut& dropped, Cycle at);
   // Its sequence is added.
   void packet(Message& packet);
   std::uint64_t process(std::uint32_t chip) const {
@@ -45,6 +48,8 @@ class PerfettoWriter final : public TraceWriter, private SliceSink {
   std::uint64_t counter_track(std::uint32_t n) const {
     return (std::uint64_t{2} << 32U) + n;
   }
+
+  static constexpr std::uint64_t left_out_track = std::uint64_t{3} << 32U;
 
   FileWriter file_;
   const Roster& roster_;

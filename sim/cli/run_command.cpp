@@ -94,9 +94,24 @@ Diagnostics save_tensors(const SpatialProgram& p, const TensorImages& images, co
   return d;
 }
 
-}  // namespace
-
-namespace {
+// What was written of a run, where it is not all of it.
+void tell_traces(const Json& traces, std::optional<Bytes> limit) {
+  const JsonArray* rows = traces.as_array();
+  for (std::size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
+    const Json& row = (*rows)[i];
+    const auto count = [](const Json& of, const char* key) { return of.find(key)->as_uint64().value_or(0); };
+    const Json& dropped = *row.find("dropped");
+    const std::uint64_t filter = count(dropped, "filter"), window = count(dropped, "window"),
+                        over = count(dropped, "limit"), bytes = count(row, "bytes");
+    if (filter + window + over == 0) continue;
+    std::string text =
+        fmt::format("trace       {}: {}; left out {} events by the filter, {} by the window, {} by the limit",
+                    *row.find("file")->as_string(), format_bytes(bytes), with_commas(filter), with_commas(window),
+                    with_commas(over));
+    if (limit && bytes > *limit) text += fmt::format("; its head alone takes more than {}", format_bytes(*limit));
+    write_err(text + "\n");
+  }
+}
 
 bool may_wait_in_a_circle(const SpatialProgram& p) {
   if (!p.certificate) return true;
@@ -153,6 +168,8 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
   report(r.diagnostics);
   ExitStatus status = r.status;
   if (status == ExitStatus::interrupted) write_err("interrupted: what was learnt so far follows\n");
+
+  tell_traces(r.report.traces, request.trace.limit);
 
   Diagnostics unwritten;
   if (!request.report.empty() && request.report != "-") {
