@@ -1,6 +1,8 @@
 // An event log of any length, to be read: the events of a given one over and over, each time after the last.
 //
-//   log_repeat IN.rdulog OUT.rdulog BYTES     stops after the repetition in which OUT reaches BYTES
+//   log_repeat IN.rdulog OUT.rdulog BYTES     repeats until the repetitions of IN, whole, come to BYTES
+//
+// OUT is smaller: what stands in front of IN's events stands in it once.
 //
 // What is counted within a run (firings, pages) begins anew in every repetition, so no checker can follow; whoever only
 // counts and lists can. Contributions are left out.
