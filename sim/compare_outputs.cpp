@@ -15,6 +15,12 @@
 
 namespace rdusim {
 
+std::optional<CheckLevel> check_level(std::string_view name) {
+  for (const CheckLevel level : {CheckLevel::exact, CheckLevel::bound, CheckLevel::none})
+    if (name_of(level) == name) return level;
+  return std::nullopt;
+}
+
 std::string_view name_of(CheckLevel level) {
   switch (level) {
     case CheckLevel::exact:

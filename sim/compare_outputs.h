@@ -14,6 +14,7 @@ namespace rdusim {
 
 enum class CheckLevel : std::uint8_t { exact, bound, none };
 std::string_view name_of(CheckLevel level);
+std::optional<CheckLevel> check_level(std::string_view name);
 
 struct OutputCheck {
   OperandId operand;

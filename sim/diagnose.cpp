@@ -6,6 +6,7 @@
 #include <map>
 
 #include "compiler/ir/print.h"
+#include "compiler/ir/rates.h"
 #include "sim/wait_graph.h"
 
 namespace rdusim {
@@ -172,22 +173,37 @@ std::optional<Loss> lost_crossing(const Observed& o) {
   return std::nullopt;
 }
 
+// Pages that the firings before `firing` reserve in a buffer, and leave to later ones to push.
+std::uint64_t outstanding(const Stage& s, BufferId b, std::uint64_t firing) {
+  if (std::holds_alternative<Recv>(s.kind)) return ~std::uint64_t{0};  // what crosses is looked at by channel
+  for (const Port& port : s.ports) {
+    if (port.direction != Direction::output || port.buffer != b) continue;
+    const auto reserved = sum_over(port.reserve, firing), pushed = sum_over(port.push, firing);
+    return reserved && pushed ? *reserved - std::min(*reserved, *pushed) : ~std::uint64_t{0};
+  }
+  return ~std::uint64_t{0};
+}
+
 std::optional<Loss> find_loss(const MachineOutcome& outcome, const Observed& o) {
   const SpatialProgram& p = o.instances.program();
   if (auto loss = lost_crossing(o)) return loss;
-  // What a stage that has finished reserved, it has pushed: unless the page was lost.
-  std::vector<bool> waits(o.instances.stages());
+  // What a stage reserved, it has pushed, but for what its next firings are to push: unless the page was lost.
+  std::vector<std::optional<std::uint64_t>> next(o.instances.stages());
   for (const Waiting& w : outcome.waiting) {
-    if (w.stage) waits[o.instances.of(*w.stage)] = true;
+    if (w.stage) next[o.instances.of(*w.stage)] = w.firing;
   }
   for (std::uint32_t n = 0; n < o.instances.buffers(); ++n) {
     const BufferAt at = o.instances.buffer_at(n);
     const BufferEnds& ends = o.instances.ends(at.buffer);
     const BufferCounts& c = o.handshakes.counts(n);
     if (!ends.producer || at.instance >= o.instances.instances(*ends.producer) || c.reserved <= c.pushed) continue;
-    if (waits[o.instances.of(StageAt{*ends.producer, at.instance})]) continue;
-    return Loss{o.instances.describe(at), fmt::format("'{}' has finished; it reserved {} pages and pushed {}",
-                                                      p.stage(*ends.producer).name, c.reserved, c.pushed)};
+    const Stage& producer = p.stage(*ends.producer);
+    const auto& firing = next[o.instances.of(StageAt{producer.id, at.instance})];
+    if (firing && c.reserved - c.pushed <= outstanding(producer, at.buffer, *firing)) continue;
+    return Loss{
+        o.instances.describe(at),
+        fmt::format("'{}' {}; it reserved {} pages and pushed {}", producer.name,
+                    firing ? fmt::format("waits with firing {}", *firing) : "has finished", c.reserved, c.pushed)};
   }
   return std::nullopt;
 }

@@ -8,6 +8,8 @@
 
 #include "compiler/ir/rates.h"
 #include "compiler/support/split_mix.h"
+#include "models/units/fault_partners.h"
+#include "models/units/sum_order.h"
 #include "sim/fault_text.h"
 #include "sim/instances.h"
 
@@ -46,6 +48,9 @@ class Spots {
         if (begins) spot = {{}, spot.instances, spot.count / m->k_pages - 1, m->k_pages, m->k_pages};
         if (ends) spot = {{}, spot.instances, spot.count / m->k_pages, m->k_pages, m->k_pages - 1};
       }
+      if (!has_what_it_takes(law.kind, s)) continue;
+      if (law.kind == FaultKind::partial_block) spot.first = 1, spot.count = spot.count > 0 ? spot.count - 1 : 0;
+      if (law.kind == FaultKind::partial_trip) spot.first = s.firings, spot.count -= std::min(spot.count, s.firings);
       spot.fault.stage = StageAt{s.id, 0};
       add(law, spot, out);
     }
@@ -64,6 +69,23 @@ class Spots {
   static bool has_port(const Stage& s, Direction d) {
     return std::any_of(s.ports.begin(), s.ports.end(), [d](const Port& p) { return p.direction == d; });
   }
+  // Whether a stage has the operands, or the counterpart, that a fault exchanges.
+  bool has_what_it_takes(FaultKind kind, const Stage& s) const {
+    if (kind == FaultKind::shard_swap) return other_shard(p_, s.id).has_value();
+    return kind != FaultKind::sum_order || turned_round(s).has_value();
+  }
+  // Whether the chip that an edge starts from sends to a chip that this edge does not lead to.
+  bool sends_elsewhere(const Edge& e) const {
+    const ChipId here = p_.chip_of(p_.stage(e.from));
+    return std::any_of(p_.edges.begin(), p_.edges.end(), [&](const Edge& other) {
+      return !is_local(other.handshake) && p_.chip_of(p_.stage(other.from)) == here &&
+             std::any_of(other.to.begin(), other.to.end(), [&](StageId to) {
+               const ChipId there = p_.chip_of(p_.stage(to));
+               return there != here && std::none_of(e.to.begin(), e.to.end(),
+                                                    [&](StageId mine) { return p_.chip_of(p_.stage(mine)) == there; });
+             });
+    });
+  }
   std::uint64_t trips(const Stage& s) const {
     return s.section.value < p_.sections.size() ? p_.sections[s.section.value].trips : 1;
   }
@@ -81,6 +103,9 @@ class Spots {
     if (!ends.producer || ends.landing) return;
     Spot spot{{}, instances_.instances(b.id), pushed(p_.stage(*ends.producer), b.id)};
     if (law.kind == FaultKind::depth_less) spot.count = b.depth_pages > 1 ? 1 : 0;
+    if (law.kind == FaultKind::half_swap)
+      spot.first = 1, spot.count = b.depth_pages > 1 && spot.count > 0 ? spot.count - 1 : 0;
+    if (law.kind == FaultKind::collective_order) spot.count = other_collective(p_, b.id) ? 1 : 0;
     spot.fault.buffer = BufferAt{b.id, 0};
     add(law, spot, out);
   }
@@ -95,6 +120,7 @@ class Spots {
     // Nothing can be ahead of a barrier's last generation.
     if (law.kind == FaultKind::arrive_early && spot.count > 0) --spot.count;
     if (law.kind == FaultKind::chunk_wrong) spot.count = e.chunk.of > 1 ? sent : 0;
+    if (law.kind == FaultKind::page_chip && !sends_elsewhere(e)) spot.count = 0;
     spot.fault.edge = e.id;
     add(law, spot, out);
   }

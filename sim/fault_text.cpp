@@ -166,6 +166,14 @@ class Parser {
   Fault fault_;
 };
 
+// Whether a body adds an operand to what it has.
+bool adds(const Generic& g) {
+  for (const auto& run : g.bodies)
+    for (std::size_t i = 1; i < run.value.size(); ++i)
+      if (run.value[i].op == ExprOp::add && run.value[i - 1].op == ExprOp::operand) return true;
+  return false;
+}
+
 }  // namespace
 
 bool may_strike(FaultPlace place, const Stage& s) {
@@ -182,6 +190,10 @@ bool may_strike(FaultPlace place, const Stage& s) {
       return loads;
     case FaultPlace::sum:
       return sums || folds;
+    case FaultPlace::fold:
+      return folds && !makes_values(std::get<Generic>(s.kind)) && adds(std::get<Generic>(s.kind));
+    case FaultPlace::bias:
+      return folds && by_row(std::get<Generic>(s.kind)) && adds(std::get<Generic>(s.kind));
     case FaultPlace::matmul:
       return sums;
     default:
@@ -227,6 +239,10 @@ std::string_view name_of(FaultPlace p) {
       return "load";
     case FaultPlace::sum:
       return "matmul or fold";
+    case FaultPlace::fold:
+      return "fold";
+    case FaultPlace::bias:
+      return "stage that adds by row";
     case FaultPlace::matmul:
       return "matmul";
     case FaultPlace::link:
@@ -239,6 +255,12 @@ std::string checks_of(const FaultLaw& l) {
   std::string codes;
   for (const Code c : l.checks) codes += fmt::format("{}RDU{}", codes.empty() ? "" : " ", static_cast<int>(c));
   return codes.empty() ? "costs time alone" : codes;
+}
+
+const ImpossibleFault* impossible_fault(std::string_view kind) {
+  const auto found = std::find_if(impossible_faults.begin(), impossible_faults.end(),
+                                  [&](const ImpossibleFault& f) { return f.name == kind; });
+  return found == impossible_faults.end() ? nullptr : &*found;
 }
 
 Result<Fault> parse_fault(const std::string& text, const SpatialProgram& program) {
@@ -255,6 +277,13 @@ Result<Fault> parse_fault(const std::string& text, const SpatialProgram& program
   std::replace(kind.begin(), kind.end(), '-', '_');
   const auto* law =
       std::find_if(fault_laws.begin(), fault_laws.end(), [&](const FaultLaw& l) { return l.name == kind; });
+  if (const auto* impossible = impossible_fault(kind)) {
+    Diagnostics d;
+    d.error(Code::RDU6006, where, "{}: a run's network carries whole pages, and has no flits to break",
+            impossible->what)
+        .suggest("`rdusim net` shows flits; what befalls a whole page is page_misroute, page_chip, page_swap");
+    return d;
+  }
   if (law == fault_laws.end()) {
     std::vector<std::string_view> names;
     for (const FaultLaw& l : fault_laws) names.push_back(l.name);

@@ -1,5 +1,7 @@
 #include "sim/proved.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compiler/ir/enum_names.h"
@@ -23,6 +25,24 @@ std::uint64_t peak_of(const Instances& instances, const HandshakeChecker& handsh
 }
 
 }  // namespace
+
+std::string scope_line(const SpatialProgram& p, const Certificate& c) {
+  const auto narrow =
+      static_cast<std::size_t>(std::count_if(c.obligations.begin(), c.obligations.end(), [](const Obligation& o) {
+        return o.status == ProofStatus::proved && o.scope == ProofScope::this_input_only;
+      }));
+  if (narrow != 0) return fmt::format("scope: {} obligations are proved of this input only", narrow);
+  // The rules that the verifier holds a program to leave nothing that could depend on time or on data.
+  std::string line =
+      "scope: every schedule: rates are the program's and not the data's, a buffer has one writer, and nothing polls";
+  const auto indexed = std::count_if(p.stages.begin(), p.stages.end(), [](const Stage& s) {
+    const auto* load = std::get_if<Load>(&s.kind);
+    return load != nullptr && load->indexed;
+  });
+  if (indexed != 0)
+    line += fmt::format("; of {} loads by index, which rows they bring is looked at as a run takes them", indexed);
+  return line;
+}
 
 Json proved_and_observed(const Instances& instances, const Certificate& c, const HandshakeChecker& handshakes,
                          const TokenChecker& tokens, const SemaphoreChecker& semaphores, Cycle cycles) {
@@ -58,6 +78,7 @@ Json proved_and_observed(const Instances& instances, const Certificate& c, const
       .set("slack", cycles >= c.lower_bound_cycles ? Json(cycles - c.lower_bound_cycles) : Json());
   return Json()
       .set("obligations", std::move(obligations))
+      .set("scope", scope_line(p, c))
       .set("least_cycles", std::move(bound))
       .set("depths", std::move(depths))
       .set("counters", std::move(counters));

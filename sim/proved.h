@@ -2,6 +2,8 @@
 // was.
 #pragma once
 
+#include <string>
+
 #include "compiler/ir/certificate.h"
 #include "compiler/support/json.h"
 #include "sim/handshake_checker.h"
@@ -9,6 +11,9 @@
 #include "sim/token_checker.h"
 
 namespace rdusim {
+
+// What makes the certificate hold of every schedule, or of this input only, in a sentence.
+std::string scope_line(const SpatialProgram& program, const Certificate& certificate);
 
 // The report's `proved` (report.md). After the last event.
 Json proved_and_observed(const Instances& instances, const Certificate& certificate, const HandshakeChecker& handshakes,

@@ -15,7 +15,8 @@ ProvenanceChecker::ProvenanceChecker(const Instances& instances, const MatmulPla
       violations_(violations),
       contraction_(contractions(instances.program())),
       stored_(contraction_.size()),
-      operands_(page_operands(instances.program())) {
+      operands_(page_operands(instances.program())),
+      additions_(instances, violations) {
   for (const PageFrame& frame : page_frames(instances.program())) wholes_.emplace_back(frame.begin(), frame.end());
 }
 
@@ -53,6 +54,7 @@ ProvenanceChecker::Sum ProvenanceChecker::judge(ProvenanceId id) {
 }
 
 void ProvenanceChecker::on(const OperandsJoined& e) {
+  additions_.on(e);
   const SpatialProgram& p = instances_.program();
   const auto* tiles = std::get_if<MatmulTiles>(&p.stage(e.stage.stage).kind);
   if (tiles == nullptr) return;
@@ -112,6 +114,7 @@ void ProvenanceChecker::on(const OperandsJoined& e) {
 }
 
 void ProvenanceChecker::on(const PartialFolded& e) {
+  additions_.on(e);
   const SpatialProgram& p = instances_.program();
   const bool holds = e.held.provenance != 0;
   const auto same = [](const PageTag& a, const PageTag& b) {

@@ -213,13 +213,19 @@ class Chip {
     std::uint64_t page = 0;  // of a trip
   };
   Source broken_source(const StageState& s, std::uint64_t firing);
+  std::uint64_t in_next_bank(const StageSpec& sp, const AccessPattern& pattern, std::uint32_t instance,
+                             std::uint64_t page, std::uint64_t pages) const;
   std::uint64_t broken_place(const StageState& s, std::uint64_t firing, std::uint64_t page);
   void break_mask(const StageState& s, std::uint64_t firing, PageHeader& h, Bytes most);
   void narrow(const StageState& s, std::uint64_t firing, DType type, std::byte* values, std::uint64_t n);
   std::uint32_t reserved_of(BufferState& b, std::uint32_t pages);
   void lacks_depth(const BufferState& b, std::uint32_t pages);
   void push_broken(BufferState& b);
+  void push_late(BufferState& b);
+  bool unread(const BufferState& b, std::uint64_t page) const;
   void overwrite(BufferState& b);
+  void swap_halves(BufferState& b);
+  SendChannel* misaddressed(const SendChannel& ch, std::uint64_t page);
   void arrive_broken(std::uint32_t channel);
   void take_arrival(const ReceiveState& r, const ReceiveChannel& ch, std::uint64_t page);
   void lie_beside(const ReceiveChannel& ch, const PageTag& tag);
@@ -232,6 +238,10 @@ class Chip {
     std::uint64_t elements = 0;
     PageTag tag;
   };
+  View broken_operand(const StageState& s, std::uint64_t firing, const Expr& body, std::size_t number);
+  void keep(const View& from, KeptPage& to);
+  View seen_again(const KeptPage& page) const;
+  static void rectify(KeptPage& page, DType type);
   PageTag tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t firing) const;
   void gather_rows(StageState& s, const Tensor& table, const PageRegion& region, const View& indices, PageHeader& page,
                    std::byte* values);

@@ -1,6 +1,7 @@
 // What faults do: the only source of the chip that nothing but a fault runs.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "compiler/ir/access_pattern.h"
 #include "models/units/chip.h"
@@ -13,6 +14,11 @@ constexpr Cycles link_stall = 1 << 12;
 // Half of it, in whole elements of any type.
 std::uint32_t half(std::uint32_t bytes) {
   return bytes / 16 * 8;
+}
+
+// Half as much again, as far as there is room for it.
+std::uint32_t longer(std::uint32_t bytes, std::uint32_t room) {
+  return std::min(bytes + half(bytes), room);
 }
 
 template <class T, class Narrow>
@@ -39,16 +45,36 @@ void Chip::publish(BufferState& b, std::uint64_t produced) {
   see(b);
 }
 
+// Pages that waited for another buffer's first one come now.
+void Chip::push_late(BufferState& b) {
+  BufferFaults& f = c_.buffer_faults[b.fault - 1];
+  for (; f.late > 0; --f.late) publish(b, f.produced - f.late);
+}
+
 void Chip::push_broken(BufferState& b) {
   BufferFaults& f = c_.buffer_faults[b.fault - 1];
+  if (!f.before.empty()) {
+    const std::vector<std::uint32_t> waiting = std::exchange(f.before, {});
+    push_broken(b);
+    for (const std::uint32_t other : waiting) push_late(c_.buffers[other]);
+    return;
+  }
   const std::uint64_t page = f.produced++;
   const std::uint64_t n = page - f.initial;
   PageHeader& made = staged_header(b, page);
+  if (f.after && c_.buffers[*f.after].pushed == c_.buffers[*f.after].initial &&
+      (f.late > 0 || c_.faults.strikes(FaultKind::collective_order, at(b), n))) {
+    ++f.late;
+    return;
+  }
   if (c_.faults.strikes(FaultKind::page_drop, at(b), n)) return;
   if (laws_.values && made.bytes > 0 && c_.faults.strikes(FaultKind::page_bit_flip, at(b), n))
     *staged_slot(b, page) ^= std::byte{1};
   if (made.bytes > half(made.bytes) && c_.faults.strikes(FaultKind::page_short, at(b), n))
     made.bytes = half(made.bytes);
+  if (const std::uint32_t more = longer(made.bytes, b.slot_bytes);
+      more > made.bytes && c_.faults.strikes(FaultKind::page_long, at(b), n))
+    made.bytes = more;
   if (c_.faults.strikes(FaultKind::page_swap, at(b), n)) {
     f.held = true;
     return;
@@ -63,22 +89,37 @@ void Chip::push_broken(BufferState& b) {
     f.held = false;
     publish(b, page - 1);
   }
-  if (b.slots > 1 && b.pushed > 1) overwrite(b);
+  if (b.slots < 2 || b.pushed < 2) return;
+  overwrite(b);
+  swap_halves(b);
+}
+
+// Whether somebody has yet to take a page.
+bool Chip::unread(const BufferState& b, std::uint64_t page) const {
+  for (std::uint32_t i = 0; i < b.consumers; ++i) {
+    const ConsumerState& c = c_.consumers[b.first_consumer + i];
+    const std::uint64_t taken = c.sender ? c_.senders[c.actor].page + (c_.senders[c.actor].busy ? 1 : 0) : c.claimed;
+    if (taken <= page) return true;
+  }
+  return false;
 }
 
 // The page that was pushed last is written over the one before it too, where somebody has yet to read that.
 void Chip::overwrite(BufferState& b) {
   const std::uint64_t last = b.pushed - 1;
-  bool unread = false;
-  for (std::uint32_t i = 0; i < b.consumers; ++i) {
-    const ConsumerState& c = c_.consumers[b.first_consumer + i];
-    const std::uint64_t taken = c.sender ? c_.senders[c.actor].page + (c_.senders[c.actor].busy ? 1 : 0) : c.claimed;
-    unread = unread || taken < last;
-  }
-  if (!unread || header(b, last).tag == header(b, last - 1).tag) return;
+  if (!unread(b, last - 1) || header(b, last).tag == header(b, last - 1).tag) return;
   if (!c_.faults.strikes(FaultKind::page_overwrite, at(b), last - c_.buffer_faults[b.fault - 1].initial)) return;
   header(b, last - 1) = header(b, last);
   if (laws_.values) std::copy_n(slot(b, last), b.slot_bytes, slot(b, last - 1));
+}
+
+// The page that was pushed last and the one before it lie in each other's place.
+void Chip::swap_halves(BufferState& b) {
+  const std::uint64_t last = b.pushed - 1;
+  if (!unread(b, last - 1) || header(b, last).tag == header(b, last - 1).tag) return;
+  if (!c_.faults.strikes(FaultKind::half_swap, at(b), last - c_.buffer_faults[b.fault - 1].initial)) return;
+  std::swap(header(b, last - 1), header(b, last));
+  if (laws_.values) std::swap_ranges(slot(b, last), slot(b, last) + b.slot_bytes, slot(b, last - 1));
 }
 
 // Of `pages` that a firing reserves, those that are counted.
@@ -86,7 +127,7 @@ std::uint32_t Chip::reserved_of(BufferState& b, std::uint32_t pages) {
   BufferFaults& f = c_.buffer_faults[b.fault - 1];
   std::uint32_t counted = 0;
   for (; pages > 0; --pages)
-    if (!c_.faults.strikes(FaultKind::reserve_skip, at(b), f.reserved++)) ++counted;
+    counted += c_.faults.copies(FaultKind::reserve_skip, FaultKind::reserve_twice, at(b), f.reserved++);
   return counted;
 }
 
@@ -108,6 +149,15 @@ Chip::Source Chip::broken_source(const StageState& s, std::uint64_t firing) {
     const PageRegion a = region(source), b = region(from);
     return b.comes && (a.whole_row != b.whole_row || a.whole_col != b.whole_col);
   };
+  if (const auto* swapped = c_.faults.from(FaultKind::shard_swap, at(s), firing)) {
+    const StageSpec& other = laws_.stages[swapped->what.partner->value];
+    const Source there{other.tensors.size() > 1 ? other.held(firing).tensor : other.tensor, source.page};
+    if (elsewhere(there) && c_.faults.strikes_on(FaultKind::shard_swap, at(s), firing)) return there;
+  }
+  if (c_.faults.asked(FaultKind::address_bank, at(s), firing)) {
+    const Source bank{own, in_next_bank(sp, sp.load->pattern, s.instance, source.page, sp.firings)};
+    if (elsewhere(bank) && c_.faults.strikes(FaultKind::address_bank, at(s), firing)) return bank;
+  }
   const Source next{own, (source.page + 1) % sp.firings};
   if (elsewhere(next) && c_.faults.strikes(FaultKind::address_page, at(s), firing)) return next;
   for (const StageSpec& other : laws_.stages) {
@@ -121,6 +171,23 @@ Chip::Source Chip::broken_source(const StageState& s, std::uint64_t firing) {
   return source;
 }
 
+// The page of a trip that lies one memory channel further than `page`: that of the last byte which is touched.
+std::uint64_t Chip::in_next_bank(const StageSpec& sp, const AccessPattern& pattern, std::uint32_t instance,
+                                 std::uint64_t page, std::uint64_t pages) const {
+  const auto region = [&](std::uint64_t n) { return page_region(pattern, *sp.tensor, laws_.native_tile, instance, n); };
+  const auto end = [&](const PageRegion& r) {
+    return address_of(sp, r, 0) + r.elements() * bytes_of(sp.tensor->dtype);
+  };
+  Bytes further = 0;
+  for (const Memory& m : c_.memories) further = std::max(further, m.interleave());
+  const Bytes last = end(region(page)) + further - 1;
+  for (std::uint64_t n = 0; n < pages; ++n) {
+    const PageRegion r = region(n);
+    if (r.comes && address_of(sp, r, 0) <= last && last < end(r)) return n;
+  }
+  return page;
+}
+
 std::uint64_t Chip::broken_place(const StageState& s, std::uint64_t firing, std::uint64_t page) {
   const StageSpec& sp = spec(s);
   const std::uint64_t pages = sp.firings / std::max<std::uint64_t>(sp.store->chunks.size(), 1);
@@ -129,9 +196,15 @@ std::uint64_t Chip::broken_place(const StageState& s, std::uint64_t firing, std:
   const auto region = [&](std::uint64_t n) {
     return page_region(sp.store->pattern, *sp.tensor, laws_.native_tile, s.instance, n);
   };
-  const PageRegion a = region(page), b = region(next);
-  const bool elsewhere = b.comes && (a.whole_row != b.whole_row || a.whole_col != b.whole_col);
-  return elsewhere && c_.faults.strikes(FaultKind::address_page, at(s), firing) ? next : page;
+  const auto elsewhere = [&](std::uint64_t other) {
+    const PageRegion a = region(page), b = region(other);
+    return b.comes && (a.whole_row != b.whole_row || a.whole_col != b.whole_col);
+  };
+  if (c_.faults.asked(FaultKind::address_bank, at(s), firing)) {
+    const std::uint64_t bank = in_next_bank(sp, sp.store->pattern, s.instance, page, pages);
+    if (elsewhere(bank) && c_.faults.strikes(FaultKind::address_bank, at(s), firing)) return bank;
+  }
+  return elsewhere(next) && c_.faults.strikes(FaultKind::address_page, at(s), firing) ? next : page;
 }
 
 // A page that the tensor's edge has cut gets a row or column of what lies in its place.
@@ -178,6 +251,9 @@ void Chip::arrive_broken(std::uint32_t channel) {
   if (laws_.values && h.bytes > 0 && c_.faults.strikes(FaultKind::page_bit_flip, at(ch), n))
     *staged_slot(b, page) ^= std::byte{1};
   if (h.bytes > half(h.bytes) && c_.faults.strikes(FaultKind::page_short, at(ch), n)) h.bytes = half(h.bytes);
+  if (const std::uint32_t more = longer(h.bytes, b.slot_bytes);
+      more > h.bytes && c_.faults.strikes(FaultKind::page_long, at(ch), n))
+    h.bytes = more;
   if (!(header(b, page).tag == h.tag) && c_.faults.strikes(FaultKind::page_stale, at(ch), n)) {
     h = header(b, page);
     if (laws_.values) std::copy_n(slot(b, page), b.slot_bytes, staged_slot(b, page));
@@ -207,6 +283,17 @@ void Chip::arrive_broken(std::uint32_t channel) {
     f.held = false;
   }
   ch.arrived = f.order.size();
+}
+
+// The channel to another chip that a page takes instead: it comes there beside what is due, as if it were the next page.
+SendChannel* Chip::misaddressed(const SendChannel& ch, std::uint64_t page) {
+  const auto elsewhere = [&](const SendChannel& other) {
+    return other.data.remote && !other.unreachable && other.to_chip != ch.to_chip;
+  };
+  const auto other = std::find_if(c_.send_channels.begin(), c_.send_channels.end(), elsewhere);
+  if (!ch.data.remote || other == c_.send_channels.end() || !c_.faults.strikes(FaultKind::page_chip, at(ch), page))
+    return nullptr;
+  return &*other;
 }
 
 // What comes after the last page that a receiver takes lies at the site for ever.

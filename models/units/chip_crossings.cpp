@@ -218,6 +218,11 @@ void Chip::send(std::uint32_t sender) {
     SendChannel& ch = c_.send_channels[c_.shot_channels[shot.first_channel + i]];
     const std::uint64_t page = ch.sent++;
     if (ch.unreachable) continue;
+    if (const SendChannel* other = ch.faulty ? misaddressed(ch, page) : nullptr) {
+      outside_.deliver(other->to_chip, other->there, other->sent, tag, bytes, part.bytes, now_);
+      hop(c_.relays[other->data.relay], link_first, link_last, part.bytes);
+      continue;
+    }
     if (ch.to_chip == c_.chip.value) {
       accept(ch.there, page, tag, bytes, part.bytes, now_);
     } else {

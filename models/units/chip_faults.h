@@ -2,21 +2,31 @@
 // strike them; nobody else asks.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "models/units/fault.h"
+#include "models/units/page_header.h"
 
 namespace rdusim {
+
+// A page as a firing took it.
+struct KeptPage {
+  PageHeader header;
+  std::uint64_t elements = 0;
+  std::vector<std::byte> values;
+};
 
 class ChipFaults {
  public:
   struct Active {
     Fault what;
-    std::size_t number = 0;    // in MachineOptions::faults
-    std::uint64_t struck = 0;  // times that it changed what would have happened
+    std::size_t number = 0;             // in MachineOptions::faults
+    std::uint64_t struck = 0;           // times that it changed what would have happened
+    std::array<KeptPage, 2> kept = {};  // of a fold: pages that it took before, the last one first
   };
 
   void add(const Fault& f, std::size_t number) { list_.push_back({f, number, 0}); }
@@ -39,6 +49,19 @@ class ChipFaults {
     for (const Active& a : list_)
       if (a.what.kind == kind && a.what.stage == s && a.what.nth == nth) return true;
     return false;
+  }
+  // The fault of this kind that a stage has, from its nth firing on.
+  Active* from(FaultKind kind, const StageAt& s, std::uint64_t nth) {
+    for (Active& a : list_)
+      if (a.what.kind == kind && a.what.stage == s && a.what.nth <= nth) return &a;
+    return nullptr;
+  }
+  Active* find(FaultKind kind, const StageAt& s) { return from(kind, s, ~std::uint64_t{0}); }
+  // The same as from(), counted.
+  bool strikes_on(FaultKind kind, const StageAt& s, std::uint64_t nth) {
+    Active* fault = from(kind, s, nth);
+    if (fault != nullptr) ++fault->struck;
+    return fault != nullptr;
   }
   bool strikes(FaultKind kind, LinkId l, std::uint64_t nth) {
     return strikes(kind, nth, [&](const Fault& f) { return f.link == l; });
@@ -73,8 +96,11 @@ class ChipFaults {
 struct BufferFaults {
   std::uint64_t produced = 0, reserved = 0;
   std::uint64_t initial = 0;
-  std::uint64_t missing = 0;  // pages of depth that it should have had
-  bool held = false;          // the page before waits to change places with the next
+  std::uint64_t missing = 0;           // pages of depth that it should have had
+  bool held = false;                   // the page before waits to change places with the next
+  std::optional<std::uint32_t> after;  // pages wait until this buffer has had one
+  std::vector<std::uint32_t> before;   // the buffers that wait for this one
+  std::uint64_t late = 0;              // pages that wait
 };
 
 // Of a receiving channel that a fault may strike.

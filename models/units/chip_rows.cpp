@@ -95,7 +95,8 @@ void Chip::start_values(std::uint32_t stage) {
     spread(how, g.accumulator, page, in_cols, to, height, width);
     return to;
   };
-  for (const ExprNode& node : body) {
+  for (std::size_t n = 0; n < body.size(); ++n) {
+    const ExprNode& node = body[n];
     const std::uint32_t pops = arity(node.op);
     if (depth < pops || depth - pops == most_stacked) return;
     depth -= pops;
@@ -126,6 +127,13 @@ void Chip::start_values(std::uint32_t stage) {
         ++operations;
         if (values) element_wise(element_op(node.op), g.accumulator, stack[depth], stack[depth + 1], to, elements);
         stack[depth] = to;
+        if (s.faulty && node.op == ExprOp::add && body[n - 1].op == ExprOp::operand &&
+            c_.faults.strikes(FaultKind::bias_again, at(s), f)) {
+          const auto bias = std::find_if(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(count),
+                                         [&](const Taken& o) { return o.port == body[n - 1].index; });
+          tell(PartialFolded{now_, at(s), f, PageTag{}, bias->view.tag, made});
+          if (values) element_wise(element_op(node.op), g.accumulator, to, stack[depth + 1], to, elements);
+        }
     }
     ++depth;
   }

@@ -20,6 +20,7 @@
 #include "models/units/event_queue.h"
 #include "models/units/memory.h"
 #include "models/units/network.h"
+#include "models/units/page_header.h"
 #include "models/units/pcu.h"
 #include "models/units/pmu.h"
 #include "models/values/kernels.h"
@@ -139,13 +140,6 @@ struct StageSpec {
 
 // ---- instances
 // ----------------------------------------------------------------------------------------------------------
-
-struct PageHeader {
-  PageTag tag;
-  std::uint32_t bytes = 0;
-  std::uint64_t origin =
-      0;  // address in memory of a page that is loaded or stored; cycle of sending of one that crosses
-};
 
 struct StageState {
   std::uint64_t next = 0;       // firings started
@@ -437,7 +431,8 @@ struct ChipState {
 
 // What all chips share; outlives them.
 struct MachineLaws {
-  std::vector<StageSpec> stages;  // by stage id
+  std::vector<StageSpec> stages;                     // by stage id
+  std::vector<std::shared_ptr<const Stage>> broken;  // what faults made of stages; specs point to them
   Pcu pcu;
   PmuLaw pmu;
   AgcuLaw agcu;

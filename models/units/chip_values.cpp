@@ -144,6 +144,7 @@ void Chip::start_generic(std::uint32_t stage) {
   std::array<Entry, most> stack;
   std::size_t depth = 0;
   std::uint64_t elements = 0, operations = 0;
+  std::size_t operands = 0;
   Bytes read = 0;
   const auto scratch = [&](std::size_t place) { return scratch_.data() + place * c_.scratch_bytes; };
 
@@ -154,7 +155,7 @@ void Chip::start_generic(std::uint32_t stage) {
       case ExprOp::operand: {
         if (depth == most || node.index >= sp.ports.size() || sp.ports[node.index].direction != Direction::input)
           return;
-        const View v = view(s, node.index, f);
+        const View v = s.faulty ? broken_operand(s, f, body, operands++) : view(s, node.index, f);
         if (v.header == nullptr) return;
         Entry& e = stack[depth];
         e = {v.values, v.tag, v.elements, true, true, false};

@@ -15,6 +15,8 @@
 #include "compiler/ir/page_frames.h"
 #include "compiler/ir/trips.h"
 #include "models/units/chip.h"
+#include "models/units/fault_partners.h"
+#include "models/units/sum_order.h"
 
 namespace rdusim {
 namespace {
@@ -138,7 +140,8 @@ class Elaborator {
   // ---- what instances share
   void describe_stages() {
     out_.laws.stages.resize(p_.stages.size());
-    for (const Stage& s : p_.stages) {
+    for (const Stage& written : p_.stages) {
+      const Stage& s = as_carried_out(written);
       StageSpec& d = out_.laws.stages[s.id.value];
       d.stage = &s;
       d.firings = s.firings;
@@ -214,6 +217,17 @@ class Elaborator {
       if (d.firings == 0) d.form = StageForm::none;
       tabulate_uses(d);
     }
+  }
+
+  // A stage, or what a fault makes of it.
+  const Stage& as_carried_out(const Stage& s) {
+    const bool turns = std::any_of(faults_.begin(), faults_.end(), [&](const Fault& f) {
+      return f.kind == FaultKind::sum_order && f.stage && f.stage->stage == s.id;
+    });
+    std::optional<Stage> turned;
+    if (turns) turned = turned_round(s);
+    if (!turned) return s;
+    return *out_.laws.broken.emplace_back(std::make_shared<const Stage>(*std::move(turned)));
   }
 
   // A matrix that is multiplied transposed, and whose pages follow each other along its rows.
@@ -958,7 +972,34 @@ class Elaborator {
     if (b.landing) return;  // a landing buffer is broken by its edge
     stage_beside(c, b);
     if (f.kind == FaultKind::depth_less && b.depth > 1) --b.depth, ++c.buffer_faults[b.fault - 1].missing;
+    if (f.kind == FaultKind::page_long) lengthen(b);
+    if (f.kind == FaultKind::collective_order) {
+      exchange_order(c, f, n);
+      return;
+    }
     c.faults.add(f, n);
+  }
+
+  // Room for half a page more in every slot.
+  static void lengthen(BufferState& b) {
+    if (b.slot_bytes < 1u << 31) b.slot_bytes += (b.slot_bytes / 2 + 15) / 16 * 16;
+  }
+
+  // What all sites of a chip give to one collective waits until the chip has given something to another one.
+  void exchange_order(ChipState& c, Fault f, std::size_t n) {
+    const auto other = other_collective(p_, f.buffer->buffer);
+    if (!other) return;
+    const std::uint32_t index = buffer_base_[other->value];
+    stage_beside(c, c.buffers[index]);
+    const auto sites = static_cast<std::uint32_t>(group(p_.buffer(f.buffer->buffer).group).sites.size());
+    for (std::uint32_t i = 0; i < sites; ++i) {
+      const std::uint32_t late = buffer_base_[f.buffer->buffer.value] + i;
+      stage_beside(c, c.buffers[late]);
+      c.buffer_faults[c.buffers[late].fault - 1].after = index;
+      c.buffer_faults[c.buffers[index].fault - 1].before.push_back(late);
+      f.buffer->instance = i;
+      c.faults.add(f, n);
+    }
   }
 
   void break_stage(Fault f, std::size_t n) {
@@ -973,6 +1014,20 @@ class Elaborator {
       f.stage->instance = s->instance;
     }
     s->faulty = true;
+    if (f.kind == FaultKind::shard_swap) {
+      if (f.partner) {
+        c.faults.add(f, n);
+        return;
+      }
+      const auto other = other_shard(p_, f.stage->stage);
+      if (!other) return;
+      f.partner = other;
+      c.faults.add(f, n);
+      break_stage({f.kind, std::nullopt, std::nullopt, StageAt{*other, f.stage->instance}, 0, f.nth, std::nullopt,
+                   f.stage->stage},
+                  n);
+      return;
+    }
     c.faults.add(f, n);
   }
 
@@ -997,6 +1052,7 @@ class Elaborator {
         if (ch.edge != f.edge->value || ch.from != f.instance) continue;
         ours = true;
         break_channel(c, i);
+        if (f.kind == FaultKind::page_long) lengthen(c.buffers[c.receives[ch.receive].buffer]);
         if (f.kind != FaultKind::page_misroute || c.receive_channels.size() < 2) continue;
         const std::uint32_t other = (i + 1) % static_cast<std::uint32_t>(c.receive_channels.size());
         break_channel(c, other);

@@ -60,6 +60,7 @@ class Memory {
   }
 
   Cycles latency() const { return latency_; }
+  Bytes interleave() const { return interleave_.by; }
   std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
 
   // All rows closed, all channels free, the first refresh one interval after `start`.

@@ -10,6 +10,7 @@
 #include "sim/cli/depths.h"
 #include "sim/cli/terminal.h"
 #include "sim/load.h"
+#include "sim/proved.h"
 
 namespace rdusim::cli {
 
@@ -24,6 +25,7 @@ std::string table(const SpatialProgram& p, const Certificate& c) {
                         o.status == ProofStatus::proved ? name_of(o.scope) : "",
                         o.status != ProofStatus::proved && !o.reason.empty() ? ": " : "", o.reason);
   }
+  text += scope_line(p, c) + "\n";
   text += fmt::format("{} buffers, {} local and {} crossing hand-offs; at least {} cycles{}\n", c.buffers.size(),
                       c.local_edges, c.crossing_edges, with_commas(c.lower_bound_cycles),
                       p.certificate ? ", " + with_commas(p.certificate->predicted_cycles) + " predicted" : "");
@@ -50,6 +52,7 @@ Json as_json(const SpatialProgram& p, const Certificate& c, const Diagnostics& d
                               .set("reason", o.reason.empty() ? Json() : Json(o.reason)));
   }
   j.set("obligations", std::move(obligations));
+  j.set("scope", scope_line(p, c));
   j.set("lower_bound_cycles", c.lower_bound_cycles)
       .set("predicted_cycles", p.certificate ? Json(p.certificate->predicted_cycles) : Json());
   JsonArray errors;

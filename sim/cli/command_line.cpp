@@ -342,14 +342,9 @@ Result<Request> run_request(Raw& raw) {
   }
   if (raw.processes == 0) return usage("--processes: at least one process is needed");
   if (raw.processes > 1) return not_yet("--processes above 1", "leave it out");
-  if (raw.check == "exact")
-    r.check = CheckLevel::exact;
-  else if (raw.check == "bound")
-    r.check = CheckLevel::bound;
-  else if (raw.check == "none")
-    r.check = CheckLevel::none;
-  else
-    return usage(fmt::format("--check: '{}' is not one of exact, bound, none", raw.check));
+  const auto level = check_level(raw.check);
+  if (!level) return usage(fmt::format("--check: '{}' is not one of exact, bound, none", raw.check));
+  r.check = *level;
   if (r.chips && *r.chips == 0) return usage("--chips: a program runs on at least one chip");
   for (const auto& [words, list, name] :
        {std::tuple{&raw.set, &r.set, "--set"}, std::tuple{&raw.save, &r.save, "--save"}}) {

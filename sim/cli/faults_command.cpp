@@ -25,6 +25,8 @@ std::string list_of_kinds() {
     out += fmt::format("{:<18} {:<19} {} ({}{})\n", l.name, name_of(l.place), l.what, checks_of(l),
                        l.values ? "; needs values" : "");
   }
+  for (const ImpossibleFault& f : impossible_faults)
+    out += fmt::format("{:<18} {:<19} {} (not in a run: its network has no flits)\n", f.name, "-", f.what);
   return out;
 }
 
@@ -51,7 +53,10 @@ Result<std::vector<FaultKind>> kinds_of(const FaultsRequest& request) {
   for (const std::string& name : names) {
     const auto law =
         std::find_if(fault_laws.begin(), fault_laws.end(), [&](const FaultLaw& l) { return l.name == name; });
-    if (law == fault_laws.end()) {
+    if (const auto* impossible = impossible_fault(name)) {
+      d.error(Code::RDU6006, "--kinds " + name, "{}: a run's network carries whole pages, and has no flits to break",
+              impossible->what);
+    } else if (law == fault_laws.end()) {
       Diagnostic& e = d.error(Code::RDU6007, "--kinds " + name, "'{}' is not a kind of fault", name);
       if (const auto near = nearest(name, known); !near.empty()) e.suggest("did you mean '{}'?", near);
       e.suggest("`rdusim faults --list` says which there are");
@@ -66,6 +71,7 @@ Result<std::vector<FaultKind>> kinds_of(const FaultsRequest& request) {
 
 RunOptions options_of(const FaultsRequest& request) {
   RunOptions o;
+  o.check = check_level(request.check).value_or(CheckLevel::exact);
   o.values = !request.timing_only;
   return o;
 }
@@ -84,6 +90,8 @@ CommandWords words(FaultsRequest& r) {
            {"--kinds", "of these kinds only: KIND,KIND (repeatable)", &r.kinds},
            {"--list", "the kinds, where each strikes and the checks that are meant for it", &r.list},
            {"--timing-only", "provenance and no values; faults that change values alone are left out", &r.timing_only},
+           {"--check", "exact, bound or none: how outputs are held to the reference, to see what a weaker check misses",
+            &r.check},
            {"--jobs", "runs at a time (default: the computer's processors)", &r.jobs},
            {"--max-memory", "of each run: 8GB, 512MiB", &r.max_memory},
            {"--json", "as JSON", &r.json}}};
@@ -99,6 +107,8 @@ ExitStatus faults(const FaultsRequest& request, std::atomic<bool>& stop) {
   if (request.program.empty()) usage.error(Code::RDU6005, "rdusim faults", "a program is needed");
   if (!request.max_memory.empty() && !memory)
     usage.error(Code::RDU6005, "--max-memory", "'{}' is not a size such as 8GB or 512MiB", request.max_memory);
+  if (!check_level(request.check))
+    usage.error(Code::RDU6005, "--check", "'{}' is not one of exact, bound, none", request.check);
   if (usage.has_errors()) return refuse(usage);
   auto loaded = load_program(request.program, {request.chips, request.target, false});
   if (!loaded) return fail(loaded.diagnostics());

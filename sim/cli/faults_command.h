@@ -13,6 +13,7 @@ struct FaultsRequest {
   std::optional<std::uint32_t> chips, seeds, jobs;
   std::vector<std::string> kinds;  // none: all
   std::string max_memory;          // of a run
+  std::string check = "exact";     // of a run
   bool timing_only = false, list = false, json = false;
 };
 

@@ -443,6 +443,23 @@ TEST_CASE("a fold that mixes blocks, trips or chunks is caught, and one that add
   CHECK(b.caught(Code::RDU7010));
 }
 
+TEST_CASE("a firing that takes an operand too few or too many is caught as it starts, whatever pages hold") {
+  const auto folded = [](const std::vector<AnyEvent>& e) {
+    return find_event<PartialFolded>(
+        e, [](const PartialFolded&) { return true; }, 1);
+  };
+  Bench less(small_program());
+  CHECK(less.first(without(less.events, folded(less.events))) == 7009);
+  CHECK(less.violations.diagnostics().list().front().message.find("takes 1 operands") != std::string::npos);
+  Bench more(small_program());
+  auto events = more.events;
+  // Of pages without provenance nothing else could tell.
+  for (AnyEvent& e : events)
+    if (auto* f = std::get_if<PartialFolded>(&e)) f->held.provenance = f->added.provenance = f->sum.provenance = 0;
+  more.run(doubled(events, folded(events)));
+  CHECK(more.caught(Code::RDU7010));
+}
+
 TEST_CASE("two chips that compute the same contraction range are a double count") {
   Bench b(small_program());
   auto events = b.events;

@@ -145,6 +145,18 @@ TEST_CASE("a page that was reserved by a stage that has finished and was not pus
   CHECK(d.diagnostic.message.find("'load_x_c0' has finished; it reserved 1 pages and pushed 0") != std::string::npos);
 }
 
+TEST_CASE("a page that was reserved and not pushed is lost, although its producer waits for room that it took") {
+  Stuck s;
+  s.until(find_event<PagePushed>(s.events));
+  s.waits(load_x0, Waiting::For::room, x0);
+  s.outcome.waiting.back().firing = 1;
+  s.waits(matmul0, Waiting::For::page, x0);
+  const Diagnosis d = s.diagnosis();
+  CHECK(d.kind == StuckKind::lost_token);
+  CHECK(d.diagnostic.message.find("'load_x_c0' waits with firing 1; it reserved 1 pages and pushed 0") !=
+        std::string::npos);
+}
+
 TEST_CASE("a credit that was returned and did not arrive is a lost token") {
   Stuck s;
   s.until(find_event<CreditArrived>(s.events));

@@ -41,6 +41,16 @@ TEST_CASE("a fault names its kind, place, instance and count") {
   CHECK(f->stage == StageAt{StageId{fold}, 0});
 }
 
+TEST_CASE("what would break flits is refused as not possible, and not taken for a mistake of writing") {
+  for (const char* text : {"flit_misroute@link0", "flit-interleave@edge5:2"}) {
+    CAPTURE(text);
+    const auto f = parse_fault(text, small_program());
+    REQUIRE_FALSE(f);
+    CHECK(f.diagnostics().contains(Code::RDU6006));
+    CHECK_FALSE(f.diagnostics().contains(Code::RDU6007));
+  }
+}
+
 TEST_CASE("a fault that the program does not have is refused with what it has") {
   const SpatialProgram p = small_program();
   for (const char* text : {"page_drop",

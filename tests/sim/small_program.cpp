@@ -48,7 +48,8 @@ SpatialProgram small_program(Handshake crossing, std::uint64_t depth) {
   g.operands = {{OperandId{0u}, "x", TensorRole::input, {32, 64}, DType::int8, PatternFill{61, 30}, ""},
                 {OperandId{1u}, "w", TensorRole::weight, {64, 32}, DType::int8, PatternFill{59, 29}, ""},
                 {OperandId{2u}, "y", TensorRole::output, {32, 32}, DType::int32, ZeroFill{}, ""}};
-  g.operators = {{OperatorId{0u}, "matmul0", OperatorKind::matmul, {OperandId{0u}, OperandId{1u}}, OperandId{2u}, {}, ""}};
+  g.operators = {
+      {OperatorId{0u}, "matmul0", OperatorKind::matmul, {OperandId{0u}, OperandId{1u}}, OperandId{2u}, {}, ""}};
   p.operators = g;
 
   const auto tensor = [&](std::uint32_t id, std::string name, std::uint32_t operand, TensorRole role, std::int64_t row,
@@ -267,16 +268,16 @@ std::vector<AnyEvent> good_run(const SpatialProgram& p, ProvenanceTable& table) 
   complete(recv);
   push(landing, p1);
   reserve(sum);
-  start(fold);
-  pop(partial0);
-  pop(landing);
-  if (h == Handshake::token) add(CreditReturned{0, channel});
   PageTag none = p0;
   none.provenance = 0;
   add(PartialFolded{0, stage(fold), 0, none, p0, p0});
   PageTag total = p0;
   total.provenance = table.sum(p0.provenance, p1.provenance);
   add(PartialFolded{0, stage(fold), 0, p0, p1, total});
+  start(fold);
+  pop(partial0);
+  pop(landing);
+  if (h == Handshake::token) add(CreditReturned{0, channel});
   complete(fold);
   push(sum, total);
   if (h == Handshake::token) add(CreditArrived{0, channel});
