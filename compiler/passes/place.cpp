@@ -262,15 +262,6 @@ class MatmulPlacer {
   const std::vector<AxisDeal> rows_;  // the stack and its blocks of rows
 };
 
-std::uint64_t sites_wanted(const SpatialProgram& p, const Work& w, const Target& t) {
-  const BlockPlan& plan = *w.plan;
-  if (p.operators->operators[w.op.value].kind != OperatorKind::attention)
-    return plan.sites_m * plan.sites_n * plan.sites_k;
-  const AttentionSites parts = attention_sites(attention_extents(*p.operators, w), plan, t);
-  const std::uint64_t passes = score_passes(*p.operators, w, plan, t);
-  return plan.sites_m * parts.heads * (passes * (parts.scores + 1) + parts.values * parts.slices);
-}
-
 void place_work(SpatialProgram& program, const Target& target, const Work& w, SectionId section, SiteAllocator& sites) {
   const OperatorKind kind = program.operators->operators[w.op.value].kind;
   if (kind == OperatorKind::attention)
@@ -300,7 +291,7 @@ std::map<OperatorId, Trips> take_trips(SpatialProgram& program, const Target& ta
     std::optional<ChipId> chip;
     for (const Work& w : program.work)
       if (w.op.value >= repeat.first.value && w.op.value < repeat.first.value + repeat.length) {
-        wanted += sites_wanted(program, w, target);
+        wanted += sites_wanted(*program.operators, w, target);
         chip = w.chip;
       }
     if (!chip || SiteAllocator(target, *chip).free() < wanted) continue;
@@ -345,7 +336,7 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
     const auto begins = trips.find(op.id);
     const bool left = repeated != nullptr && op.id.value >= repeated->repeat.end();
     if (left) repeated = nullptr;
-    if (!sites || left || begins != trips.end() || sites->free() < sites_wanted(program, w, target)) {
+    if (!sites || left || begins != trips.end() || sites->free() < sites_wanted(*program.operators, w, target)) {
       first = &op;
       program.sections.push_back({SectionId(program.sections.size()), op.name, 1});
       sites.emplace(target, w.chip);

@@ -99,8 +99,17 @@ class Finder {
     std::uint32_t trips = 1;
     for (; trips < r.trips; ++trips)
       if (!joined_alike(r, trips)) break;
-    r.trips = trips;
+    r.trips = follows(r) ? trips : 1;
     return r;
+  }
+  // Trips that take nothing from the one before had better run side by side.
+  bool follows(const Repeat& r) const {
+    for (std::uint32_t own = r.first.value + r.length; own < r.first.value + 2 * r.length; ++own)
+      for (const OperandId in : graph_.operators[own].in) {
+        const std::uint32_t from = writer_[in.value];
+        if (from != nobody && from >= r.first.value && from < r.first.value + r.length) return true;
+      }
+    return false;
   }
 
   // Whether trip t (1 or later) takes its operands from where the one before does, or the second from the first and the

@@ -20,7 +20,7 @@ struct Repeat {
 
 // Runs of the graph that repeat, rising and apart, those that save most operators first. Operators of all trips are of
 // one kind, attributes, pins and operand types; what one takes from an operator of its own trip, all take from that; what
-// it takes from the trip before, all but the first do. Near linear in operators times the length of what repeats.
+// it takes from the trip before, all but the first do; and the second takes something from the first. Near linear in operators times the length of what repeats.
 std::vector<Repeat> repeats_of(const OperatorGraph& graph);
 
 // By tensor that the first trip works on, those of the later trips; empty where they work on the same. Nothing where a

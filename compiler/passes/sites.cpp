@@ -2,6 +2,8 @@
 
 #include <tuple>
 
+#include "compiler/passes/attention.h"
+
 namespace rdusim {
 namespace {
 
@@ -10,6 +12,14 @@ std::uint64_t apart(std::uint32_t a, std::uint32_t b) {
 }
 
 }  // namespace
+
+std::uint64_t sites_wanted(const OperatorGraph& graph, const Work& work, const Target& target) {
+  const BlockPlan& plan = *work.plan;
+  if (graph.operators[work.op.value].kind != OperatorKind::attention) return plan.sites_m * plan.sites_n * plan.sites_k;
+  const AttentionSites parts = attention_sites(attention_extents(graph, work), plan, target);
+  const std::uint64_t passes = score_passes(graph, work, plan, target);
+  return plan.sites_m * parts.heads * (passes * (parts.scores + 1) + parts.values * parts.slices);
+}
 
 SiteAllocator::SiteAllocator(const Target& target, ChipId chip)
     : target_(target), chip_(chip), taken_(target.sites(), false), free_(target.sites()) {}

@@ -7,6 +7,9 @@
 
 namespace rdusim {
 
+// How many sites an operator takes of a chip, all its stages together. Requires a work with a plan.
+std::uint64_t sites_wanted(const OperatorGraph& graph, const Work& work, const Target& target);
+
 // Gives out the sites of one chip, each once, for the stages that are configured together. Deterministic.
 class SiteAllocator {
  public:

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <tuple>
 
@@ -30,6 +31,8 @@
 #include "compiler/passes/place_rotary.h"
 #include "compiler/passes/product_stack.h"
 #include "compiler/passes/recipe.h"
+#include "compiler/passes/repeats.h"
+#include "compiler/passes/sites.h"
 #include "compiler/passes/tile_rows.h"
 #include "compiler/workload/operator_traits.h"
 
@@ -286,83 +289,125 @@ bool site_runs(const OperatorGraph& graph, const Operator& op, const Target& t, 
   return false;
 }
 
+std::optional<BlockPlan> plan_of(const SpatialProgram& program, const Work& w, const SchedulePin& pin,
+                                 const Target& t) {
+  const OperatorGraph& graph = *program.operators;
+  const Operator& op = graph.operators[w.op.value];
+  if (op.kind == OperatorKind::attention) return attention_plan(graph, w, pin, t);
+  if (op.kind == OperatorKind::gather) return gather_plan(graph, w, pin, t);
+  if (is_move(op.kind)) return move_plan(graph, w, pin, t);
+  if (op.kind == OperatorKind::rotary) return rotary_plan(graph, w, pin, t);
+  if (op.kind != OperatorKind::matmul) return row_plan(graph, w, pin, t);
+  const DType operand = graph.operand(op.in[0]).dtype, result = graph.operand(op.out).dtype;
+  const SiteDemand kept = kept_for_collectives(program.header.plan, operand, result);
+  return best_plan(w, product_stack(graph, op), pin, operand, result, most_split(t, kept, graph.operators.size()), t);
+}
+
+// RDU4112, RDU1026: why there is no plan.
+void tell_why(const SpatialProgram& program, const Work& w, bool pinned, const Target& target, Diagnostics& out) {
+  const Operator& op = program.operators->operators[w.op.value];
+  const std::string where = place_of(program, op);
+  const bool attends = op.kind == OperatorKind::attention, multiplies = op.kind == OperatorKind::matmul;
+  if (!pinned) {
+    if (attends)
+      out.error(Code::RDU4112, where, "attention '{}' of {} keys has no room on the {} sites of target '{}'", op.name,
+                w.k, target.sites(), target.name);
+    else if (multiplies)
+      out.error(Code::RDU4112, where, "no way to cut matmul '{}' ({} x {} x {}) fits a site's {} of PMU", op.name, w.m,
+                w.k, w.n, format_bytes(target.pmu.capacity_bytes));
+    else
+      out.error(Code::RDU4112, where, "{} '{}' asks for more than a site, or a chip, of target '{}' has",
+                name_of(op.kind), op.name, target.name);
+  } else if (attends) {
+    out.error(Code::RDU1026, where, "[schedule.{}] pins what attention '{}' cannot have on {} sites", op.name, op.name,
+              target.sites())
+        .suggest(
+            "sites, unroll_m (blocks of queries), unroll_n (heads, times sites for the columns of one), block_n "
+            "(tiles of those), unroll_k (sites for pages of keys) and page_k (tiles of keys) can be pinned");
+  } else if (multiplies) {
+    out.error(Code::RDU1026, where,
+              "[schedule.{}] pins what matmul '{}' ({} x {} x {}, tiles of {}) cannot have on {} sites of {} each",
+              op.name, op.name, w.m, w.k, w.n, target.native_tile, target.sites(),
+              format_bytes(target.pmu.capacity_bytes))
+        .suggest("blocks times sites times rounds cover an axis exactly: unroll_* divides the number of blocks");
+  } else if (is_move(op.kind) || op.kind == OperatorKind::rotary) {
+    out.error(Code::RDU1026, where, "[schedule.{}] pins what {} '{}' cannot have on {} sites", op.name,
+              name_of(op.kind), op.name, target.sites())
+        .suggest("sites and depth can be pinned");
+  } else {
+    out.error(Code::RDU1026, where, "[schedule.{}] pins what {} '{}' ({} x {}, tiles of {}) cannot have on {} sites",
+              op.name, name_of(op.kind), op.name, w.m, w.n, target.native_tile, target.sites())
+        .suggest("unroll_m, unroll_n, block_n, sites and depth can be pinned; unroll_* divides the number of blocks");
+  }
+}
+
+// Where one trip of what repeats asks for more sites than a chip has, its operators are cut again, each for its share of
+// them: then the trip is one section, whose weights stream while the operators before them compute. Left as it was where
+// that does not help.
+void fit_trip(SpatialProgram& program, const Repeat& repeat, const Target& target) {
+  const OperatorGraph& graph = *program.operators;
+  std::vector<Work*> works;
+  for (Work& w : program.work)
+    if (w.op.value >= repeat.first.value && w.op.value < repeat.first.value + repeat.length) works.push_back(&w);
+  const auto all = [&] {
+    std::uint64_t n = 0;
+    for (const Work* w : works) n += sites_wanted(graph, *w, target);
+    return n;
+  };
+  std::vector<BlockPlan> before;
+  for (const Work* w : works) before.push_back(*w->plan);
+  const std::uint64_t sites = target.sites();
+  std::uint64_t budget = sites;  // to share out: less each time, as not every share can be had
+  for (int tries = 0; tries < 8 && all() > sites; ++tries, budget -= budget / 8) {
+    const std::uint64_t wanted = all();
+    for (Work* w : works) {
+      const std::uint64_t own = sites_wanted(graph, *w, target);
+      const std::uint64_t share = std::max<std::uint64_t>(own * budget / wanted, 1);
+      if (share >= own) continue;
+      SchedulePin pin;
+      pin.op = w->op;
+      pin.sites = static_cast<std::uint32_t>(share);
+      if (const auto plan = plan_of(program, *w, pin, target)) w->plan = *plan;
+    }
+  }
+  if (all() <= sites) return;
+  for (std::size_t i = 0; i < works.size(); ++i) works[i]->plan = before[i];
+}
+
 }  // namespace
 
 Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
   if (!program.operators) return program;
   Diagnostics out;
   const OperatorGraph& graph = *program.operators;
+  // Slices of one shape get one plan: every chip's is the first one's, every trip's that of the first.
+  std::vector<OperatorId> first;
+  for (const Operator& op : graph.operators) first.push_back(op.id);
+  const std::vector<Repeat> repeats = repeats_of(graph);
+  for (const Repeat& r : repeats)
+    for (std::uint32_t o = r.first.value; o < r.end(); ++o)
+      first[o] = OperatorId(r.first.value + (o - r.first.value) % r.length);
+  std::map<std::tuple<OperatorId, std::int64_t, std::int64_t, std::int64_t>, const Work*> planned;
+  std::vector<bool> given(program.work.size());
   for (std::size_t i = 0; i < program.work.size(); ++i) {
     Work& w = program.work[i];
-    if (w.plan) continue;
-    // Slices of one shape get one plan: every chip's is the first one's.
-    const auto twin = std::find_if(program.work.begin(), program.work.begin() + std::ptrdiff_t(i), [&](const Work& o) {
-      return o.plan && o.op == w.op && o.m == w.m && o.n == w.n && o.k == w.k;
-    });
-    if (twin != program.work.begin() + std::ptrdiff_t(i)) {
-      w.plan = twin->plan;
-      continue;
-    }
+    given[i] = w.plan.has_value();
+    const bool fresh = planned.try_emplace({first[w.op.value], w.m, w.n, w.k}, &w).second;
+    if (w.plan || !fresh) continue;
     const Operator& op = graph.operators[w.op.value];
+    const bool by_row = op.kind != OperatorKind::matmul && op.kind != OperatorKind::attention &&
+                        op.kind != OperatorKind::rotary && !is_move(op.kind);
+    if (by_row && !site_runs(graph, op, target, place_of(program, op), out)) continue;
     const auto pinned =
         std::find_if(graph.pins.begin(), graph.pins.end(), [&](const SchedulePin& p) { return p.op == op.id; });
-    const SchedulePin pin = pinned == graph.pins.end() ? SchedulePin{} : *pinned;
-    const std::string where = place_of(program, op);
-    if (op.kind == OperatorKind::attention) {
-      w.plan = attention_plan(graph, w, pin, target);
-      if (w.plan) continue;
-      if (pinned == graph.pins.end())
-        out.error(Code::RDU4112, where, "attention '{}' of {} keys has no room on the {} sites of target '{}'", op.name,
-                  w.k, target.sites(), target.name);
-      else
-        out.error(Code::RDU1026, where, "[schedule.{}] pins what attention '{}' cannot have on {} sites", op.name,
-                  op.name, target.sites())
-            .suggest(
-                "sites, unroll_m (blocks of queries), unroll_n (heads, times sites for the columns of one), block_n "
-                "(tiles of those), unroll_k (sites for pages of keys) and page_k (tiles of keys) can be pinned");
-      continue;
-    }
-    if (is_move(op.kind) || op.kind == OperatorKind::rotary) {
-      const bool moves = is_move(op.kind);
-      w.plan = op.kind == OperatorKind::gather ? gather_plan(graph, w, pin, target)
-               : moves                         ? move_plan(graph, w, pin, target)
-                                               : rotary_plan(graph, w, pin, target);
-      if (!w.plan && pinned == graph.pins.end())
-        out.error(Code::RDU4112, where, "{} '{}' asks for more than a site, or a chip, of target '{}' has",
-                  name_of(op.kind), op.name, target.name);
-      else if (!w.plan)
-        out.error(Code::RDU1026, where, "[schedule.{}] pins what {} '{}' cannot have on {} sites", op.name,
-                  name_of(op.kind), op.name, target.sites())
-            .suggest("sites and depth can be pinned");
-      continue;
-    }
-    if (op.kind != OperatorKind::matmul) {
-      if (!site_runs(graph, op, target, where, out)) continue;
-      w.plan = row_plan(graph, w, pin, target);
-      if (!w.plan)
-        out.error(Code::RDU1026, where,
-                  "[schedule.{}] pins what {} '{}' ({} x {}, tiles of {}) cannot have on {} sites", op.name,
-                  name_of(op.kind), op.name, w.m, w.n, target.native_tile, target.sites())
-            .suggest(
-                "unroll_m, unroll_n, block_n, sites and depth can be pinned; unroll_* divides the number of blocks");
-      continue;
-    }
-    const DType operand = graph.operand(op.in[0]).dtype, result = graph.operand(op.out).dtype;
-    const SiteDemand kept = kept_for_collectives(program.header.plan, operand, result);
-    w.plan = best_plan(w, product_stack(graph, op), pin, operand, result,
-                       most_split(target, kept, graph.operators.size()), target);
-    if (w.plan) continue;
-    if (pinned == graph.pins.end())
-      out.error(Code::RDU4112, where, "no way to cut matmul '{}' ({} x {} x {}) fits a site's {} of PMU", op.name, w.m,
-                w.k, w.n, format_bytes(target.pmu.capacity_bytes));
-    else
-      out.error(Code::RDU1026, where,
-                "[schedule.{}] pins what matmul '{}' ({} x {} x {}, tiles of {}) cannot have on {} sites of {} each",
-                op.name, op.name, w.m, w.k, w.n, target.native_tile, target.sites(),
-                format_bytes(target.pmu.capacity_bytes))
-          .suggest("blocks times sites times rounds cover an axis exactly: unroll_* divides the number of blocks");
+    w.plan = plan_of(program, w, pinned == graph.pins.end() ? SchedulePin{} : *pinned, target);
+    if (!w.plan) tell_why(program, w, pinned != graph.pins.end(), target, out);
   }
   if (out.has_errors()) return out;
+  if (std::none_of(given.begin(), given.end(), [](bool g) { return g; }))
+    for (const Repeat& r : repeats) fit_trip(program, r, target);
+  for (std::size_t i = 0; i < program.work.size(); ++i)
+    if (Work& w = program.work[i]; !given[i]) w.plan = planned.at({first[w.op.value], w.m, w.n, w.k})->plan;
   return program;
 }
 
