@@ -232,8 +232,8 @@ class SectionEstimate {
   std::optional<Cycles> chain_of_operators() const {
     struct Before {
       StageId from;
-      std::optional<BufferId> by;  // nothing: all that it stores
-      std::uint64_t lag = 0;       // in the trip so many before
+      bool pages = false;     // hands pages to it; else it stores all that is read
+      std::uint64_t lag = 0;  // in the trip so many before
     };
     std::vector<std::vector<Before>> before(p_.stages.size());
     std::vector<bool> free(p_.stages.size(), false);
@@ -243,13 +243,13 @@ class SectionEstimate {
       for (const StageId to : order.loads) {
         free[to.value] = false;
         lags = std::max(lags, order.lag);
-        for (const StageId from : order.stores) before[to.value].push_back({from, {}, order.lag});
+        for (const StageId from : order.stores) before[to.value].push_back({from, false, order.lag});
       }
     if (memory_orders_.empty()) return std::nullopt;
     for (const Edge& e : p_.edges) {
       if (free[e.from.value] || !here(p_.stage(e.from))) continue;
       for (const StageId to : e.to)
-        if (place_[e.from.value] < place_[to.value]) before[to.value].push_back({e.from, e.buffer});
+        if (place_[e.from.value] < place_[to.value]) before[to.value].push_back({e.from, true});
     }
     // By stage: the steady distance of its firings, which is that of what comes to it.
     std::vector<Cycles> apart(p_.stages.size(), 0);
@@ -257,7 +257,7 @@ class SectionEstimate {
       const std::size_t i = id.value;
       apart[i] = own_interval(id);
       for (const Before& b : before[i])
-        if (b.by) apart[i] = std::max(apart[i], firings_apart(id, *b.by, b.from, apart[b.from.value]));
+        if (b.pages) apart[i] = std::max(apart[i], firings_apart(id, b.from, apart[b.from.value]));
     }
     // By stage, of the last trips: when its first page comes, and when its trip is over.
     struct Times {
@@ -276,7 +276,7 @@ class SectionEstimate {
         Cycles until = t > 0 && lags > 0 && !free[i] ? trips[1].over[i] : 0;
         for (const Before& b : before[i]) {
           const std::size_t from = b.from.value;
-          if (!b.by) {
+          if (!b.pages) {
             if (b.lag <= t) until = std::max(until, trips[b.lag].over[from]);
             continue;
           }
@@ -316,25 +316,11 @@ class SectionEstimate {
     const std::uint64_t firings = p_.stage(store).firings;
     return plus(stages_[store.value].latency_cycles, times(firings > 0 ? firings - 1 : 0, apart));
   }
-  // Distance that the pages of `from`, whose firings are `apart` apart, leave between the firings of `to`. What crosses
-  // goes from the sender's buffer to one of the receiver's, a page a firing.
-  Cycles firings_apart(StageId to, BufferId by, StageId from, Cycles apart) const {
-    const auto a_cycle = [](const Cyclic<std::uint32_t>& rate) {
-      std::pair<std::uint64_t, std::uint64_t> sum{0, 0};  // pages, firings
-      for (const auto& run : rate) {
-        sum.first += std::uint64_t{run.value} * run.repeat;
-        sum.second += run.repeat;
-      }
-      return sum;
-    };
-    std::pair<std::uint64_t, std::uint64_t> pushed{1, 1}, popped{1, 1};
-    for (const Port& port : p_.stage(from).ports)
-      if (port.buffer == by && port.direction == Direction::output) pushed = a_cycle(port.push);
-    for (const Port& port : p_.stage(to).ports)
-      if (port.buffer == by && port.direction == Direction::input) popped = a_cycle(port.pop);
-    if (pushed.first == 0 || popped.second == 0) return 0;
-    const Cycles page = times(apart, pushed.second) / pushed.first;
-    return times(page, popped.first) / popped.second;
+  // Distance that `from`, whose firings are `apart` apart, leaves between the firings of `to`: both take the trip's pages
+  // in the same time, however many instances hand them to however many.
+  Cycles firings_apart(StageId to, StageId from, Cycles apart) const {
+    const std::uint64_t firings = p_.stage(to).firings;
+    return firings == 0 ? 0 : times(apart, p_.stage(from).firings) / firings;
   }
 
   // What must pass before the bottleneck runs, and what follows it, along the longest paths of stages. Collectives' own

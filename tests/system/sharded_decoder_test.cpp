@@ -89,6 +89,14 @@ TEST_CASE("a vocabulary is cut within a tile: every column once, and the time of
   CHECK(number(report, "macs", "padding") == 3 * 32 * 256 + 2 * 2 * 128 * 256);
 }
 
+TEST_CASE("a layer that asks for more sites than a chip has is cut so that it fits") {
+  const Folder folder;
+  rdusim_ok({"compile", std::string(RDUSIM_SOURCE_DIR) + "/examples/llama-3.1-405b/config.json", "-o", "prog.bin",
+             "--chips", "16", "--shard", "tensor", "--phase", "decode", "--context", "256", "--layers", "3"},
+            folder);
+  CHECK(rdusim_ok({"show", "prog.bin"}, folder).out.find("3 trips of 18 operators each") != std::string::npos);
+}
+
 TEST_CASE("layers are trips of one section, whatever their number, and compute what sections of their own compute") {
   const Folder folder;
   std::string deep = config;
