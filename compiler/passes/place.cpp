@@ -351,7 +351,12 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
     const std::size_t stages = program.stages.size();
     place_work(program, target, w, program.sections.back().id, *sites);
     if (repeated == nullptr) continue;
-    const auto name_later = [&](auto& access) { access.later = repeated->later[access.tensor.value]; };
+    const auto name_later = [&](auto& access) {
+      access.later = mutated("place.trips_keep_the_first_tensor", repeated->later[access.tensor.value], {});
+      if (program.tensor(access.tensor).role != TensorRole::weight) return;
+      access.later = mutated("place.trips_keep_the_first_weight", access.later, {});
+      if (mutated("place.weights_of_another_trip", false, true)) std::reverse(access.later.begin(), access.later.end());
+    };
     for (std::size_t s = stages; s < program.stages.size(); ++s) {
       if (auto* load = std::get_if<Load>(&program.stages[s].kind)) name_later(*load);
       if (auto* store = std::get_if<Store>(&program.stages[s].kind)) name_later(*store);

@@ -116,7 +116,7 @@ inline constexpr std::array<FaultLaw, 46> fault_laws = {{
     {FaultKind::page_duplicate, "page_duplicate", FaultPlace::hand_off, false, "a page comes twice", {Code::RDU7029, Code::RDU7025, Code::RDU7002, Code::RDU7004, Code::RDU7005, Code::RDU7006, Code::RDU7003, Code::RDU7011}},
     {FaultKind::page_swap, "page_swap", FaultPlace::hand_off, false, "a page and the next change places; the last one is lost", {Code::RDU7029, Code::RDU7020, Code::RDU7011}},
     {FaultKind::page_bit_flip, "page_bit_flip", FaultPlace::hand_off, true, "a bit of a page flips", {Code::RDU7015, Code::RDU7016, Code::RDU7017}},
-    {FaultKind::page_stale, "page_stale", FaultPlace::hand_off, false, "a page is handed on unwritten: what lay in its place before is read for it, at the start nothing", {Code::RDU7029, Code::RDU7011, Code::RDU7012, Code::RDU7030}},
+    {FaultKind::page_stale, "page_stale", FaultPlace::hand_off, false, "a page is handed on unwritten: what lay in its place before is read for it, at the start nothing", {Code::RDU7029, Code::RDU7011, Code::RDU7012, Code::RDU7030, Code::RDU7009}},
     {FaultKind::page_short, "page_short", FaultPlace::hand_off, false, "half a page comes: a transfer that is too short", {Code::RDU7030}},
     {FaultKind::page_long, "page_long", FaultPlace::hand_off, false, "a page and a half comes: a transfer that is too long", {Code::RDU7030}},
     {FaultKind::page_overwrite, "page_overwrite", FaultPlace::buffer, false, "a page is written over the one before it while that is in use", {Code::RDU7029, Code::RDU7011, Code::RDU7012, Code::RDU7010, Code::RDU7009, Code::RDU7015}},

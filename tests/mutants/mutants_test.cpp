@@ -58,6 +58,7 @@ enum class Input {
   direct_wormhole,  // circular buffers and semaphores
   moves,            // one of each
   rotary,           // two heads on two sites
+  layers,           // six alike, of which the inner four are trips of one section
 };
 
 struct Compiled {
@@ -196,6 +197,20 @@ Compiled input(Input which) {
       return sharded(one_matmul(64, 192, 96), wormhole(), over(2, ShardKind::row, Kind::all_reduce, Algorithm::direct));
     case Input::moves:
       return {all_moves(), sn40l(), {}};
+    case Input::layers: {
+      OperatorGraph g;
+      g.name = "layers";
+      OperandId x = operand(g, "x", TensorRole::input, {32, 32}, DType::fp32, PatternFill{61, 30}).id;
+      for (int i = 0; i < 6; ++i) {
+        const std::string n = std::to_string(i);
+        const OperandId w = operand(g, "w" + n, TensorRole::weight, {32, 32}, DType::fp32, PatternFill{53, 26}).id;
+        const TensorRole role = i == 5 ? TensorRole::output : TensorRole::intermediate;
+        const OperandId y = operand(g, "h" + n, role, {32, 32}, DType::fp32).id;
+        matmul(g, "layer" + n, x, w, y);
+        x = y;
+      }
+      return {g, sn40l(), {}};
+    }
     case Input::rotary: {
       Compiled c{one_rotary(), sn40l(), {}};
       SchedulePin pin;
@@ -282,6 +297,9 @@ constexpr Row table[] = {
     {"place.store_over_the_neighbour", Input::slices, Who::verifier, Code::RDU3015},
     {"place.work_of_another_slice", Input::slices, Who::verifier, Code::RDU3047},
     {"place.tree_counts_a_slice_twice", Input::slices, Who::verifier, Code::RDU3032},
+    {"place.trips_keep_the_first_tensor", Input::layers, Who::verifier, Code::RDU3037},
+    {"place.trips_keep_the_first_weight", Input::layers, Who::verifier, Code::RDU3070},
+    {"place.weights_of_another_trip", Input::layers, Who::verifier, Code::RDU3070},
     {"moves.slice_from_the_edge", Input::moves, Who::certificate, Code::RDU5011},
     {"moves.axes_stay", Input::moves, Who::certificate, Code::RDU5011},
     {"moves.parts_change_places", Input::moves, Who::certificate, Code::RDU5011},
