@@ -114,10 +114,12 @@ void check_memory_order(const Subject& s, Diagnostics& out) {
     StageId load, store;
   };
   std::vector<std::vector<Wait>> waits(clusters.size());
-  for (const MemoryOrder& order : orders)
-    for (const StageId load : order.lag == 0 ? order.loads : std::vector<StageId>{})
+  for (const MemoryOrder& order : orders) {
+    if (order.lag != 0) continue;
+    for (const StageId load : order.loads)
       for (const StageId store : order.stores)
         waits[cluster_of[load.value]].push_back({cluster_of[store.value], load, store});
+  }
 
   enum class Colour : std::uint8_t { white, grey, black };
   std::vector<Colour> colour(clusters.size(), Colour::white);

@@ -10,16 +10,11 @@
 namespace rdusim {
 namespace {
 
-struct Slot {
-  OperandId operand;
-  bool written = false;
-};
-
 // The operands of an operator, its result last.
-template <class F>
-void for_each_slot(const Operator& op, F&& f) {
-  for (const OperandId in : op.in) f(Slot{in, false});
-  f(Slot{op.out, true});
+std::vector<OperandId> operands_of(const Operator& op) {
+  std::vector<OperandId> list = op.in;
+  list.push_back(op.out);
+  return list;
 }
 
 // By operator, a number that operators share which differ in ids, names and fills only.
@@ -34,10 +29,10 @@ std::vector<std::uint32_t> kinds_of(const OperatorGraph& graph) {
     if (a.kind != b.kind || a.attributes != b.attributes || a.in.size() != b.in.size()) return false;
     std::vector<Type> types[2];
     for (const Operator* op : {&a, &b})
-      for_each_slot(*op, [&](Slot s) {
-        const Operand& o = graph.operand(s.operand);
+      for (const OperandId id : operands_of(*op)) {
+        const Operand& o = graph.operand(id);
         types[op == &b].push_back({o.dtype, o.role, o.shape});
-      });
+      }
     return types[0] == types[1];
   };
   std::vector<std::uint32_t> kinds;
@@ -173,23 +168,16 @@ std::optional<LaterTensors> later_tensors(const SpatialProgram& program, const R
       if (work[op.id.value] == nullptr || work[first.id.value] == nullptr ||
           !agree(*work[first.id.value], *work[op.id.value]))
         return std::nullopt;
-      std::vector<Slot> slots;
-      for_each_slot(op, [&](Slot s) { slots.push_back(s); });
-      std::size_t i = 0;
-      bool same = true;
-      for_each_slot(first, [&](Slot s) {
-        const auto from = tensor[s.operand.value], to = tensor[slots[i++].operand.value];
-        if (!from || !to || !alike_in_trips(program.tensor(*from), program.tensor(*to))) {
-          same = false;
-          return;
-        }
+      const std::vector<OperandId> of_first = operands_of(first), own = operands_of(op);
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        const auto from = tensor[of_first[i].value], to = tensor[own[i].value];
+        if (!from || !to || !alike_in_trips(program.tensor(*from), program.tensor(*to))) return std::nullopt;
         std::vector<TensorId>& list = later[from->value];
         if (list.size() + 1 == t)
           list.push_back(*to);
-        else
-          same = same && list.size() >= t && list[t - 1] == *to;
-      });
-      if (!same) return std::nullopt;
+        else if (list.size() < t || list[t - 1] != *to)
+          return std::nullopt;
+      }
     }
   }
   for (std::size_t t = 0; t < later.size(); ++t)
