@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <set>
 
-#include "compiler/support/file.h"
 #include "sim/history/gate.h"
 #include "sim/history/timed_law.h"
 #include "sim/page/html_page.h"
@@ -24,7 +22,6 @@ constexpr std::string_view page_script =
 constexpr std::string_view page_style =
 #include "dashboard_css.inc"
     ;
-constexpr std::uint64_t sweep_bytes_limit = std::uint64_t{256} << 20;
 
 // All of a history, as the page reads it.
 class Data {
@@ -224,50 +221,26 @@ Json json_of(const std::vector<SweepFile>& sweeps) {
   return all;
 }
 
-}  // namespace
-
-Result<SweepFile> read_sweep(const std::string& path) {
-  std::error_code error;
-  const bool folder = std::filesystem::is_directory(path, error);
-  const std::string file = folder ? path + "/table.jsonl" : path;
-  const auto text = read_file(file, sweep_bytes_limit);
-  if (!text) return text.diagnostics();
-  SweepFile s;
-  s.name = std::filesystem::path(folder ? path : file).lexically_normal().stem().string();
-  Diagnostics d;
-  std::size_t number = 0;
-  for (std::size_t from = 0; from < text->size();) {
-    const std::size_t end = std::min(text->find('\n', from), text->size());
-    const std::string_view line = std::string_view(*text).substr(from, end - from);
-    from = end + 1;
-    ++number;
-    auto row = parse_json(line, fmt::format("{} line {}", file, number), Code::RDU8001);
-    if (!row) return row.diagnostics();
-    const JsonObject* members = row->as_object();
-    std::vector<std::string> columns;
-    JsonArray values;
-    for (const auto& [name, value] : members == nullptr ? JsonObject() : *members) {
-      columns.push_back(name);
-      values.push_back(value);
-    }
-    if (s.rows.empty()) s.columns = columns;
-    if (columns.empty() || columns != s.columns) {
-      d.error(Code::RDU8001, fmt::format("{}:{}", file, number), "it is no row of a sweep's table like the first");
-      return d;
-    }
-    s.rows.push_back(std::move(values));
+Json json_of(const std::vector<AccuracyRow>& accuracy) {
+  JsonArray all;
+  for (const AccuracyRow& r : accuracy) {
+    all.push_back(Json()
+                      .set("what", r.what)
+                      .set("reference", r.reference)
+                      .set("value", r.value ? Json(*r.value) : Json())
+                      .set("bound", r.bound));
   }
-  if (s.rows.empty()) d.error(Code::RDU8001, file, "it has no row");
-  if (d.has_errors()) return d;
-  return s;
+  return all;
 }
 
-Result<std::string> dashboard_html(History& history, const std::vector<SweepFile>& sweeps,
+}  // namespace
+
+Result<std::string> dashboard_html(History& history, const DashboardTables& tables,
                                    const std::optional<std::string>& echarts) {
   Data data(history);
   const auto text = data.text();
   if (!text) return text.diagnostics();
-  if (data.runs() == 0 && sweeps.empty()) {
+  if (data.runs() == 0 && tables.sweeps.empty()) {
     Diagnostics d;
     d.error(Code::RDU8041, "the history", "it holds no run yet");
     return d;
@@ -279,7 +252,8 @@ Result<std::string> dashboard_html(History& history, const std::vector<SweepFile
   page.header =
       "<nav id=\"nav\"></nav><input id=\"search\" type=\"search\" placeholder=\"search programs and metrics\" "
       "aria-label=\"search\">";
-  page.data = "{" + *text + ",\"sweeps\":" + to_text(json_of(sweeps), true) + "}";
+  page.data = "{" + *text + ",\"sweeps\":" + to_text(json_of(tables.sweeps), true) +
+              ",\"accuracy\":" + to_text(json_of(tables.accuracy), true) + "}";
   return html_page(page, echarts);
 }
 

@@ -187,30 +187,51 @@ function diff(idA, idB) {
         element('span', {class: worse(r.metric, r.now, r.old) ? 'bad' : 'dim'}, change(r.now, r.old))]))];
 }
 
+// What scripts/accuracy found: errors in percent, and the bounds that they are held to.
+function measured() {
+  if (!data.accuracy.length) return [];
+  const rows = data.accuracy.map((r) => ({...r, error: r.value === null ? null : (r.value / r.reference - 1) * 100, percent: r.bound * 100}));
+  const missed = rows.filter((r) => r.error === null || Math.abs(r.error) > r.percent);
+  const bounds = (side) => ({name: side > 0 ? 'upper bound' : 'lower bound', type: 'line', step: 'middle', showSymbol: false, lineStyle: {type: 'dashed'}, data: rows.map((r) => side * r.percent)});
+  return [element('h1', {}, 'Against what others measured'),
+    element('p', {class: missed.length ? 'bad' : 'good'}, `${rows.length - missed.length} of ${rows.length} within their bounds`),
+    chart({xAxis: {type: 'category', data: rows.map((r) => r.what), axisLabel: {show: false}, name: 'measurement', nameGap: 12}, yAxis: {type: 'value', name: 'error, %'},
+      series: [{name: 'error', type: 'bar', barMaxWidth: 24, data: rows.map((r) => r.error)}, bounds(1), bounds(-1)]},
+      [{title: 'what'}, {title: 'measured', number: true}, {title: 'rdusim', number: true}, {title: 'error', number: true}, {title: 'bound', number: true}, {title: 'verdict'}],
+      rows.map((r) => [r.what, format(r.reference), format(r.value), r.error === null ? '–' : `${r.error > 0 ? '+' : ''}${r.error.toFixed(2)} %`, `${format(r.percent)} %`,
+        element('span', {class: missed.includes(r) ? 'bad' : 'good'}, missed.includes(r) ? 'missed' : 'within')]), 'measured')];
+}
+
 function accuracy() {
   const simulated = metricIndex.get('cycles.simulated'), predicted = metricIndex.get('cycles.predicted');
   const rows = series.filter((s) => s.runs.length).map((s) => {
     const a = last(valuesOf(s, simulated)), b = predicted === undefined ? null : last(valuesOf(s, predicted));
     return [s, a, b];
   }).filter(([, a, b]) => a !== null && b);
-  return [element('h1', {}, 'The cost model against the simulator'),
+  return [...measured(), element('h1', {}, 'The cost model against the simulator'),
     chart({xAxis: {type: 'log', name: 'predicted', scale: true}, yAxis: {type: 'log', name: 'simulated', scale: true}, tooltip: {trigger: 'item', renderMode: 'richText', formatter: (p) => p.data[2]},
       series: [{type: 'scatter', data: rows.map(([s, a, b]) => [b, a, s.title])}]},
       [{title: 'program'}, {title: 'simulated', number: true}, {title: 'predicted', number: true}, {title: 'difference', number: true}],
       rows.map(([s, a, b]) => [s.title, format(a), format(b), change(a, b)]), 'accuracy')];
 }
 
+// Cycles over chips: of what the history has, and of every sweep that varied chips, the best of each number.
 function scaling() {
   const cycles = metricIndex.get('cycles.simulated');
   const groups = new Map();
+  const put = (key, chips, v) => {
+    if (!groups.has(key)) groups.set(key, new Map());
+    const at = groups.get(key);
+    at.set(chips, Math.min(v, at.get(chips) ?? Infinity));
+  };
   for (const s of series) {
-    const v = last(valuesOf(s, cycles));
-    if (v === null || !s.runs.length) continue;
-    const key = `${s.name.replace(/([_-])(tp)?\d+$/, '')} on ${s.target}`;
-    if (!groups.has(key)) groups.set(key, []);
-    groups.get(key).push([s.chips, v]);
+    const v = s.runs.length ? last(valuesOf(s, cycles)) : null;
+    if (v !== null) put(`${s.name.replace(/([_-])(tp)?\d+$/, '')} on ${s.target}`, s.chips, v);
   }
-  const lines = [...groups].map(([name, points]) => [name, points.sort((a, b) => a[0] - b[0])]).filter(([, p]) => new Set(p.map((x) => x[0])).size > 1);
+  for (const s of data.sweeps) {
+    for (const [chips, v] of passed(s, 'chips', 'cycles')) put(`sweep ${s.name}`, chips, v);
+  }
+  const lines = [...groups].map(([name, points]) => [name, [...points].sort((a, b) => a[0] - b[0])]).filter(([, p]) => p.length > 1);
   if (!lines.length) return [element('h1', {}, 'Scaling over chips'), element('p', {}, 'No program was run on more than one number of chips.')];
   return [element('h1', {}, 'Scaling over chips'),
     chart({xAxis: {type: 'log', logBase: 2, name: 'chips'}, yAxis: {type: 'log', name: 'cycles', scale: true}, tooltip: {trigger: 'item', renderMode: 'richText'},
@@ -226,23 +247,45 @@ function front(points) {  // less is better in both
   return kept;
 }
 
+// [x, y, row] of a sweep's points that passed and have both as numbers.
+function passed(s, x, y) {
+  const xi = s.columns.indexOf(x), yi = s.columns.indexOf(y), vi = s.columns.indexOf('verdict');
+  return s.rows.filter((r) => (vi < 0 || r[vi] === 'pass') && typeof r[xi] === 'number' && typeof r[yi] === 'number').map((r) => [r[xi], r[yi], r]);
+}
+
+// The columns that the plan varied as numbers: what stands between the point's number and its verdict.
+function axesOf(s) {
+  const until = s.columns.indexOf('verdict');
+  return s.columns.filter((c, i) => i < until && c !== 'point' && new Set(s.rows.map((r) => r[i]).filter((v) => typeof v === 'number')).size > 1);
+}
+
+function sweepChart(s, x, y, name) {
+  const points = passed(s, x, y), best = front(points);
+  const label = (r) => s.columns.map((c, i) => `${c}: ${r[i]}`).join('\n');
+  const spread = points.length && Math.min(...points.map((p) => p[0])) > 0 && Math.max(...points.map((p) => p[0])) >= 8 * Math.min(...points.map((p) => p[0]));
+  return [element('p', {class: 'dim'}, `${y} against ${x}: ${points.length} points that passed, ${best.length} on the front`),
+    chart({xAxis: {type: spread ? 'log' : 'value', ...(spread ? {logBase: 2} : {}), name: x, scale: true}, yAxis: {type: 'value', name: y, scale: true},
+      tooltip: {trigger: 'item', renderMode: 'richText', formatter: (p) => p.data[2] ? label(p.data[2]) : ''},
+      series: [{name: 'points', type: 'scatter', symbolSize: 7, data: points}, {name: 'Pareto front', type: 'line', step: 'end', data: best}]},
+      [{title: x, number: true}, {title: y, number: true}, {title: 'point', number: true}], best.map(([a, b, r]) => [format(a), format(b), format(r[s.columns.indexOf('point')])]), name)];
+}
+
 function sweep(index, x, y) {
   const s = data.sweeps[Number(index)];
   if (!s) return missing('There is no such sweep.');
   const numeric = s.columns.filter((c, i) => s.rows.some((r) => typeof r[i] === 'number'));
-  const xc = numeric.includes(x) ? x : numeric.find((c) => c !== 'point') || 'point', yc = numeric.includes(y) ? y : numeric.includes('cycles') ? 'cycles' : 'point';
-  const xi = s.columns.indexOf(xc), yi = s.columns.indexOf(yc), vi = s.columns.indexOf('verdict');
-  const points = s.rows.filter((r) => (vi < 0 || r[vi] === 'pass') && typeof r[xi] === 'number' && typeof r[yi] === 'number').map((r) => [r[xi], r[yi], r]);
-  const label = (r) => s.columns.map((c, i) => `${c}: ${r[i]}`).join('\n');
-  const choose = (value, other, first) => element('select', {'aria-label': first ? 'across' : 'up', onchange: (e) => { location.hash = first ? `/sweep/${index}/${part(e.target.value)}/${part(other)}` : `/sweep/${index}/${part(other)}/${part(e.target.value)}`; }},
-    ...numeric.map((c) => element('option', {value: c, selected: c === value}, c)));
-  const best = front(points);
+  const axes = axesOf(s);
+  const yc = numeric.includes(y) ? y : numeric.includes('cycles') ? 'cycles' : 'point';
+  const shown = numeric.includes(x) ? [x] : axes.length ? axes : [numeric.find((c) => c !== 'point') || 'point'];
+  const go = (to) => (e) => { location.hash = to(part(e.target.value)); };
+  const choose = (label, value, options, to) => element('select', {'aria-label': label, onchange: go(to)}, ...options.map(([v, text]) => element('option', {value: v, selected: v === value}, text)));
   return [element('h1', {}, `Sweep ${s.name}`),
-    element('div', {class: 'controls'}, 'across', choose(xc, yc, true), 'up', choose(yc, xc, false), element('span', {class: 'dim'}, `${s.rows.length} points, ${points.length} that passed, ${best.length} on the front`)),
-    chart({xAxis: {type: 'value', name: xc, scale: true}, yAxis: {type: 'value', name: yc, scale: true}, tooltip: {trigger: 'item', renderMode: 'richText', formatter: (p) => p.data[2] ? label(p.data[2]) : ''},
-      series: [{name: 'points', type: 'scatter', symbolSize: 7, data: points}, {name: 'Pareto front', type: 'line', step: 'end', data: best}]},
-      s.columns.map((c, i) => ({title: c, number: s.rows.some((r) => typeof r[i] === 'number')})),
-      s.rows.map((r) => r.map((v) => v === null ? '–' : typeof v === 'number' ? format(v) : String(v))), 'sweep')];
+    element('div', {class: 'controls'}, 'across', choose('across', numeric.includes(x) ? x : '', [['', 'each axis'], ...numeric.map((c) => [c, c])], (v) => v ? `/sweep/${index}/${v}/${part(yc)}` : `/sweep/${index}`),
+      'up', choose('up', yc, numeric.map((c) => [c, c]), (v) => `/sweep/${index}/${part(numeric.includes(x) ? x : '')}/${v}`), element('span', {class: 'dim'}, `${s.rows.length} points`)),
+    ...shown.flatMap((c) => sweepChart(s, c, yc, `sweep-${c}`)),
+    element('h2', {}, 'All points'),
+    table(s.columns.map((c, i) => ({title: c, number: s.rows.some((r) => typeof r[i] === 'number')})),
+      s.rows.map((r) => r.map((v) => v === null ? '–' : typeof v === 'number' ? format(v) : String(v))))];
 }
 
 // ---- the page

@@ -8,9 +8,8 @@
 namespace rdusim::test::dashboard_test {
 namespace {
 
-std::string page(History& h, const std::vector<SweepFile>& sweeps = {},
-                 const std::optional<std::string>& echarts = {}) {
-  auto html = dashboard_html(h, sweeps, echarts);
+std::string page(History& h, const DashboardTables& tables = {}, const std::optional<std::string>& echarts = {}) {
+  auto html = dashboard_html(h, tables, echarts);
   INFO(html.diagnostics().to_text());
   REQUIRE(html);
   return *std::move(html);
@@ -132,20 +131,46 @@ TEST_CASE("an empty history is refused, and what is no chart library or no sweep
   CHECK(read_echarts(folder.file("f")).diagnostics().contains(Code::RDU8042));
   write("var echarts = {};");
   CHECK(read_echarts(folder.file("f")));
-  CHECK(read_sweep(folder.file("f")).diagnostics().contains(Code::RDU8001));
+  CHECK(read_sweep(folder.file("f")).diagnostics().contains(Code::RDU8055));
   write("");
-  CHECK(read_sweep(folder.file("f")).diagnostics().contains(Code::RDU8001));
+  CHECK(read_sweep(folder.file("f")).diagnostics().contains(Code::RDU8055));
   write("{}\n");
-  CHECK(read_sweep(folder.file("f")).diagnostics().contains(Code::RDU8001));
+  CHECK(read_sweep(folder.file("f")).diagnostics().contains(Code::RDU8055));
   write("{\"point\":0,\"cycles\":5}\n{\"point\":1}\n");
-  CHECK(read_sweep(folder.file("f")).diagnostics().contains(Code::RDU8001));
+  CHECK(read_sweep(folder.file("f")).diagnostics().contains(Code::RDU8055));
   write("{\"point\":0,\"cycles\":5}\n{\"point\":1,\"cycles\":null}\n");
   const auto sweep = read_sweep(folder.file("f"));
   REQUIRE(sweep);
   CHECK(sweep->columns == std::vector<std::string>{"point", "cycles"});
   CHECK(sweep->rows.size() == 2);
-  const Json data = data_of(page(h, {*sweep}));
+  const Json data = data_of(page(h, {.sweeps = {*sweep}, .accuracy = {}}));
   CHECK(data.find("sweeps")->as_array()->at(0).find("rows")->as_array()->size() == 2);
+}
+
+TEST_CASE("the accuracy table is read row by row, and what is no such table is refused") {
+  const TemporaryFolder folder;
+  History h = opened(folder.file("h.db"));
+  add(h, {}, commit(0));
+  const auto read = [&](const std::string& text) {
+    std::ofstream(folder.file("f")) << text;
+    return read_accuracy(folder.file("f"));
+  };
+  for (const char* wrong : {"", "{}", "[]", "[1]", R"([{"what":"a","reference":1,"value":1}])",
+                            R"([{"what":"a","reference":0,"value":1,"bound":0.1}])",
+                            R"([{"what":"a","reference":1,"value":"1","bound":0.1}])",
+                            R"([{"what":1,"reference":1,"value":1,"bound":0.1}])",
+                            R"([{"what":"a","reference":1,"value":1,"bound":-1}])"}) {
+    CAPTURE(wrong);
+    CHECK(read(wrong).diagnostics().contains(Code::RDU8055));
+  }
+  const auto rows = read(R"([{"what":"a","reference":10,"value":10.5,"error":0.05,"bound":0.1,"within":true},
+                             {"what":"b","reference":2,"value":null,"error":null,"bound":0.1,"within":false}])");
+  REQUIRE(rows);
+  const Json data = data_of(page(h, {.sweeps = {}, .accuracy = *rows}));
+  const JsonArray& shown = *data.find("accuracy")->as_array();
+  REQUIRE(shown.size() == 2);
+  CHECK(shown[0].find("value")->as_number() == 10.5);
+  CHECK(shown[1].find("value")->is_null());
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 //
 //   node browser_test.mjs PAGE.html FOLDER [CHROMIUM]
 //
-// PAGE is of a history that make_history.py wrote and of a sweep with columns chips and cycles; screenshots go to FOLDER. Needs
+// PAGE is of a history that make_history.py wrote, of a sweep over chips, of one over chips, links and memory, and of an accuracy table
+// of two rows, the second missed; screenshots go to FOLDER. Needs
 // playwright-core beside it or on NODE_PATH. The last line is 'N passed, N failed'.
 import {createRequire} from 'node:module';
 import {pathToFileURL} from 'node:url';
@@ -93,15 +94,48 @@ for (const width of [1280, 390]) {
   await page.click('summary');
   await page.waitForSelector('details table');
   const scaling = await page.$$eval('details tbody tr', (rows) => rows.map((r) => [...r.children].map((c) => c.textContent)));
-  check('scaling has a row a number of chips', scaling.length === 4 && scaling[3][1] === '8' && scaling[0][3] === '1.00', JSON.stringify(scaling));
+  check('scaling has a row a number of chips', scaling.length > 4 && scaling[3][1] === '8' && scaling[0][3] === '1.00', JSON.stringify(scaling));
+  check('and a line of every sweep over chips', scaling.some((r) => r[0] === 'sweep links' && r[1] === '16'), JSON.stringify(scaling));
   await go('/accuracy');
+  await page.waitForSelector('[data-chart="measured"] svg path', {state: 'attached'});
   await page.waitForSelector('[data-chart="accuracy"] svg path', {state: 'attached'});
+  check('accuracy says how many are within their bounds', (await page.textContent('#main')).includes('1 of 2 within their bounds'));
+  await page.click('summary');
+  await page.waitForSelector('details table');
+  const accuracy = await page.$$eval('details tbody tr', (rows) => rows.map((r) => [...r.children].map((c) => c.textContent)));
+  check('its table has what was measured, what rdusim says, and the bound', accuracy[0].join('|') === 'latency|20|20.5|+2.50 %|5 %|within', accuracy[0].join('|'));
+  check('a bound that is missed is said', accuracy[1].join('|') === 'tokens|100|80|-20.00 %|15 %|missed', accuracy[1].join('|'));
+  await fits('the accuracy table');
+  await page.screenshot({path: `${folder}/accuracy-${width}.png`, fullPage: true});
   await go('/sweep/0/chips/cycles');
-  await page.waitForSelector('[data-chart="sweep"] svg path', {state: 'attached'});
+  await page.waitForSelector('[data-chart="sweep-chips"] svg path', {state: 'attached'});
   const sweep = await page.textContent('#main');
   check('a sweep has its front', /\d+ on the front/.test(sweep), sweep.slice(0, 200));
   await fits('a sweep');
   await page.screenshot({path: `${folder}/sweep-${width}.png`});
+  await go('/sweep/1');
+  for (const axis of ['chips', 'target.links[0].gb_per_s', 'target.pmu.capacity_bytes'])
+    await page.waitForSelector(`[data-chart="sweep-${axis}"] svg path`, {state: 'attached'});
+  check('cycles stand against chips, bandwidth and memory, each with its front', (await page.$$('[data-chart]')).length === 3);
+  // Every front is worked out again from the points.
+  const fronts = await page.evaluate(() => {
+    for (const d of document.querySelectorAll('details')) d.open = true;
+    const s = JSON.parse(document.getElementById('data').textContent).sweeps[1];
+    const at = (name) => s.columns.indexOf(name);
+    const whole = (t) => Number(t.replaceAll(',', ''));
+    return new Promise((done) => setTimeout(() => done([...document.querySelectorAll('details')].map((d) => {
+      const axis = d.querySelector('th').textContent;
+      const points = s.rows.filter((r) => r[at('verdict')] === 'pass').map((r) => [r[at(axis)], r[at('cycles')]]);
+      const best = points.filter(([x, y]) => !points.some(([a, b]) => a <= x && b <= y && (a < x || b < y)));
+      const wanted = [...new Set(best.map((p) => p.join()))].sort();
+      const shown = [...d.querySelectorAll('tbody tr')].map((r) => [...r.children].slice(0, 2).map((c) => whole(c.textContent)).join()).sort();
+      return [axis, wanted.length, wanted.join(' '), shown.join(' ')];
+    })), 200));
+  });
+  check('the fronts are those of their definition', fronts.length === 3 && fronts.every(([, n, a, b]) => n > 0 && a === b), JSON.stringify(fronts));
+  check('more memory is worth something', fronts.some(([axis, n]) => axis === 'target.pmu.capacity_bytes' && n > 1), JSON.stringify(fronts));
+  await fits('a sweep of three axes');
+  await page.screenshot({path: `${folder}/sweep-axes-${width}.png`, fullPage: true});
 
   const colour = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await colour();
