@@ -44,5 +44,20 @@ TEST_CASE("a cycle more, a figure less and a program more are seen by the regres
   CHECK(regress(folder, accepted) == 1);
 }
 
+TEST_CASE("scripts/bench takes the suite's programs into a history, which judges them") {
+  const Folder folder;
+  const std::string bench =
+      "python3 " + source("scripts/bench") + " --binary $rdusim --only small-direct-4 --history h.db";
+  const Outcome first = shell(bench, folder);
+  INFO(first.out, first.err);
+  REQUIRE(first.status == 0);
+  rdusim_ok({"history", "accept", "--db", "h.db", "--reason", "first"}, folder);
+  rdusim_ok({"history", "gate", "--db", "h.db"}, folder);
+  const std::string list = rdusim_ok({"history", "list", "--db", "h.db"}, folder).out;
+  CHECK(list.find("small-direct-4") != std::string::npos);
+  CHECK(list.find("accepted: first") != std::string::npos);
+  rdusim_ok({"dashboard", "--db", "h.db", "-o", "h.html"}, folder);
+}
+
 }  // namespace
 }  // namespace rdusim::test::regress_test
