@@ -151,7 +151,8 @@ TEST_CASE("what cannot be compared or kept is refused, with its code") {
   refused({"history"}, "RDU6005");
   refused({"dashboard", "--db", "note.txt", "-o", "d.html"}, "RDU8035");
   refused({"dashboard", "--db", "note.txt", "-o", "d.html", "--echarts", "bad.json"}, "RDU8042");
-  refused({"dashboard", "--db", "note.txt", "-o", "d.html", "--sweep", "bad.json"}, "RDU8001");
+  refused({"dashboard", "--db", "note.txt", "-o", "d.html", "--sweep", "bad.json"}, "RDU8055");
+  refused({"dashboard", "--db", "note.txt", "-o", "d.html", "--accuracy", "bad.json"}, "RDU8055");
   CHECK_FALSE(folder.has("h.db"));
   compile(folder, Matmul{}, {"--chips", "1"});
   rdusim_ok({"run", "prog.bin", "--report", "r.json", "--timing-only"}, folder);

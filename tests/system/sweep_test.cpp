@@ -34,26 +34,81 @@ std::size_t rows_in(const std::string& folder) {
   return n;
 }
 
-TEST_CASE("a sweep that is killed goes on where it was, and gives the table of one that was not") {
+// tests/bench/sweep-200.toml over a workload of this folder: chips x collective x bandwidth of the links.
+void write_plan_of_200(const Folder& folder) {
+  folder.write("small.toml", Matmul{}.toml());
+  std::string plan = source_text("tests/bench/sweep-200.toml");
+  const std::string workload = "workload = \"../../examples/matmul-32x512x32.toml\"";
+  REQUIRE(plan.find(workload) != std::string::npos);
+  folder.write("plan.toml", plan.replace(plan.find(workload), workload.size(), "workload = \"small.toml\""));
+}
+
+TEST_CASE("a sweep of 200 points that is killed, three times, gives the table of one that was not") {
   const Folder folder;
-  write_plan(folder);
+  write_plan_of_200(folder);
   const std::string whole = rdusim_ok({"sweep", "plan.toml", "-o", "whole"}, folder).out;
-  CHECK(std::count(whole.begin(), whole.end(), '\n') == points + 1);
-  CHECK(whole.find("3,ring,15.625,refused,RDU4102,") != std::string::npos);
-  {
-    const Running killed({"sweep", "plan.toml", "-o", "killed"}, folder);
-    for (int i = 0; i < 20000 && rows_in(folder.file("killed/rows")) < 7; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }  // kill -9
-  const std::size_t kept = rows_in(folder.file("killed/rows"));
-  CHECK(kept >= 7);
-  CHECK(kept < points);
+  CHECK(std::count(whole.begin(), whole.end(), '\n') == 200 + 1);
+  for (const std::size_t least : {7, 90, 150}) {
+    {
+      const Running killed({"sweep", "plan.toml", "-o", "killed"}, folder);
+      for (int i = 0; i < 60000 && rows_in(folder.file("killed/rows")) < least; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }  // kill -9
+    const std::size_t kept = rows_in(folder.file("killed/rows"));
+    CHECK(kept >= least);
+    CHECK(kept < 200);
+    CHECK_FALSE(folder.has("killed/table.csv"));
+  }
   const auto first = std::filesystem::last_write_time(folder.file("killed/rows/000000.json"));
   CHECK(rdusim_ok({"sweep", "plan.toml", "-o", "killed"}, folder).out == whole);
   CHECK(std::filesystem::last_write_time(folder.file("killed/rows/000000.json")) == first);
   CHECK(folder.read("killed/table.csv") == whole);
   CHECK(folder.read("killed/table.jsonl") == folder.read("whole/table.jsonl"));
   CHECK(std::filesystem::is_empty(folder.file("killed/work")));
+}
+
+// (points done, seconds left) of every line that a sweep wrote to its terminal.
+std::vector<std::pair<int, int>> progress_in(const std::string& terminal, int of) {
+  std::vector<std::pair<int, int>> lines;
+  const std::string middle = " of " + std::to_string(of) + " points, about ";
+  for (std::size_t at = 0; (at = terminal.find("\r\x1b[K", at)) != std::string::npos;) {
+    at += 4;
+    const std::size_t end = std::min(terminal.find('\r', at), terminal.size());
+    const std::string line = terminal.substr(at, end - at);
+    const std::size_t words = line.find(middle);
+    if (words == std::string::npos) continue;
+    CHECK(line.ends_with(" s left"));
+    lines.emplace_back(std::stoi(line), std::stoi(line.substr(words + middle.size())));
+  }
+  return lines;
+}
+
+TEST_CASE("on a terminal a sweep says how far it is and how long it will take, and in a pipe nothing") {
+  const Folder folder;
+  write_plan(folder);
+  CHECK(rdusim_ok({"sweep", "plan.toml", "-o", "pipe"}, folder).err.empty());
+  // script(1) gives its command a terminal.
+  const auto on_terminal = [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome o = shell("script -qec \"$rdusim sweep plan.toml -o s --jobs 1 >table.csv\" /dev/null", folder);
+    CHECK(o.status == 0);
+    CHECK(o.out.ends_with("\r\x1b[K"));  // and then takes the line away
+    const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return std::pair{progress_in(o.out, points), seconds};
+  };
+  const auto [lines, seconds] = on_terminal();
+  REQUIRE(lines.size() >= 2);
+  CHECK(std::is_sorted(lines.begin(), lines.end(), [](auto& a, auto& b) { return a.first < b.first; }));
+  CHECK(lines.back() == std::pair{points, 0});
+  // One point of three is refused in no time, and one chip takes less than four: the estimate is of the right order.
+  for (const auto& [done, left] : lines) CHECK(left <= 4 * seconds + 1);
+  CHECK(folder.read("table.csv") == folder.read("pipe/table.csv"));
+  // Gone on with, it counts what was there as done, and not as done in no time.
+  for (int p = 0; p < 6; ++p) std::filesystem::remove(folder.file("s/rows/00000" + std::to_string(p) + ".json"));
+  const auto again = on_terminal().first;
+  REQUIRE_FALSE(again.empty());
+  CHECK(again.front().first >= points - 5);
+  CHECK(again.back() == std::pair{points, 0});
 }
 
 TEST_CASE("a faster link is never slower, one chip has no use of it, and a plan's front is what none beats") {

@@ -1,13 +1,19 @@
 // Traces as users meet them: written beside a run, asked, converted, judged again.
 #include <doctest/doctest.h>
 
+#include <signal.h>
+
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "compiler/support/json.h"
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
+#include "traces/fst.h"
 
 namespace rdusim::test::traces_test {
 namespace {
@@ -114,6 +120,64 @@ TEST_CASE("what a check finds is in the trace that the run leaves, and a replay 
   CHECK(replay.status == 1);
   CHECK(errors_of(replay).find("RDU7009") == 0);
   CHECK(errors_of(replay) == errors_of(run));
+}
+
+// Bytes that are written of a file that is not closed yet: it stands beside its name.
+std::uintmax_t bytes_so_far(const Folder& folder, const std::string& name) {
+  for (const std::string& other : folder.names()) {
+    std::error_code error;
+    if (!other.starts_with(name)) continue;
+    const std::uintmax_t size = std::filesystem::file_size(folder.file(other), error);
+    if (!error) return size;
+  }
+  return 0;
+}
+
+TEST_CASE("Ctrl-C in the middle of a run leaves a trace of each form whole, and the flight recorder's last events") {
+  const Folder folder;
+  compile(folder, matmul(2048, 2048, 2048), {"--chips", "1"});  // tens of seconds, traced so
+  std::vector<std::string> words = {"run", "prog.bin", "--report", "report.json", "--check", "none"};
+  std::vector<std::string> forms = {"rdulog", "pftrace", "json", "vcd"};
+  if (fst_available()) forms.push_back("fst");
+  for (const std::string& form : forms) words.insert(words.end(), {"--trace", "a." + form});
+  Running running(words, folder);
+  for (int i = 0; i < 30000 && bytes_so_far(folder, "a.rdulog") == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  running.send(SIGINT);
+  const Outcome outcome = running.finish();
+  INFO(outcome.err);
+  REQUIRE(outcome.status == 130);
+  for (const std::string& name : folder.names()) CHECK(name.find(".tmp") == std::string::npos);
+  const Json report = parsed(folder.read("report.json"));
+  const std::int64_t cycles = number(report, "cycles", "simulated");
+  CHECK(cycles > 0);
+  CHECK_FALSE(list(report, "flight").empty());
+
+  // The log says how far it came, and gives what the run wrote in every other form.
+  const Json summary = parsed(rdusim_ok({"trace", "summary", "a.rdulog", "--json"}, folder).out);
+  CHECK(number(summary, "cycles") == cycles);
+  CHECK(text(summary, "end") == "stopped");
+  for (const std::string& form : forms) {
+    CAPTURE(form);
+    rdusim_ok({"trace", "convert", "a.rdulog", "-o", "b." + form}, folder);
+    CHECK(folder.read("b." + form) == folder.read("a." + form));
+  }
+  // Readers of others take them.
+  CHECK(shell("set -o pipefail; protoc --proto_path=" + source("tests/traces") +
+                  " --decode=perfetto.protos.Trace perfetto_subset.proto <a.pftrace | grep -c 'packet {' >/dev/null",
+              folder)
+            .status == 0);
+  CHECK(shell("python3 -c 'import json; assert json.load(open(\"a.json\"))[\"traceEvents\"]'", folder).status == 0);
+  CHECK(shell("vcd2fst a.vcd back.fst && fst2vcd back.fst >vcd.txt", folder).status == 0);
+  const auto last_time = [&](const std::string& name) {
+    const std::string all = folder.read(name);
+    const std::size_t at = all.rfind("\n#") + 1;  // a name may be '#' too
+    return all.substr(at, all.find('\n', at) - at);
+  };
+  CHECK(last_time("vcd.txt") == last_time("a.vcd"));
+  if (!fst_available()) return;
+  CHECK(shell("fst2vcd a.fst >fst.txt", folder).status == 0);
+  CHECK(last_time("fst.txt") == last_time("a.vcd"));
 }
 
 }  // namespace
