@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #ifdef RDUSIM_FST
 #include <gtkwave/fstapi.h>
@@ -49,7 +50,7 @@ Result<std::unique_ptr<FstWriter>> FstWriter::create(const std::string& path, co
   return w;
 }
 
-void FstWriter::declare(const std::vector<Signal>& signals, const std::vector<std::uint64_t>& values, Cycle from) {
+void FstWriter::declare(const SignalTree& tree, const std::vector<std::uint64_t>& values, Cycle from) {
   fstWriterSetPackType(writer_, FST_WR_PT_LZ4);
   fstWriterSetDate(writer_, "");
   fstWriterSetVersion(writer_, ("rdusim " + rdusim_).c_str());
@@ -60,23 +61,30 @@ void FstWriter::declare(const std::vector<Signal>& signals, const std::vector<st
                                            roster_.program_sha256, time_.note)
                                    .c_str());
   // What is written when it is closed: names, and a value a signal as text of one bit a character, deflated.
+  const std::vector<Signal>& signals = tree.signals();
   Bytes bits = 0;
+  handles_.resize(signals.size());
+  bits_.reserve(signals.size());
   for (const Signal& s : signals) {
     bits += s.bits;
     to_come_ += s.name.size() + 16;
-    for (const std::string& scope : s.scope) to_come_ += scope.size() / 8;
+    bits_.push_back(s.bits);
   }
-  to_come_ += bits / 7 + 4096;
-  handles_.resize(signals.size());
-  for (const Signal& s : signals) bits_.push_back(s.bits);
-  for_each_in_scopes(
-      signals, [&](const std::string& scope) { fstWriterSetScope(writer_, FST_ST_VCD_MODULE, scope.c_str(), nullptr); },
+  std::string name;
+  tree.visit(
+      [&](std::string_view scope) {
+        to_come_ += scope.size() / 2 + 4;
+        name = scope;
+        fstWriterSetScope(writer_, FST_ST_VCD_MODULE, name.c_str(), nullptr);
+      },
       [&] { fstWriterSetUpscope(writer_); },
       [&](std::uint32_t i) {
         const Signal& s = signals[i];
-        const std::string name = s.bits == 1 ? s.name : fmt::format("{} [{}:0]", s.name, s.bits - 1);
+        name = s.name;
+        if (s.bits != 1) fmt::format_to(std::back_inserter(name), " [{}:0]", s.bits - 1);
         handles_[i] = fstWriterCreateVar(writer_, FST_VT_VCD_WIRE, FST_VD_IMPLICIT, s.bits, name.c_str(), 0);
       });
+  to_come_ += bits / 7 + 4096;
   at_ = from;
   fstWriterEmitTimeChange(writer_, from * time_.ticks_per_cycle);
   for (std::uint32_t i = 0; i < signals.size(); ++i)
@@ -115,10 +123,7 @@ void FstWriter::close() {
 }
 
 Result<TraceSize> FstWriter::finish(const TraceEnd& end) {
-  signals_.finish(std::min(end.cycles, scope_.to));
-  TraceSize size;
-  size.events = signals_.events();
-  size.dropped = signals_.dropped();
+  TraceSize size = signals_.finish(end);
   size.dropped.limit = left_out_;
   if (!full_ && end.cycles > at_ && end.cycles <= scope_.to) at_ = end.cycles;
   fstWriterEmitTimeChange(writer_, at_ * time_.ticks_per_cycle);
@@ -160,7 +165,7 @@ Result<std::unique_ptr<FstWriter>> FstWriter::create(const std::string& path, co
   return d;
 }
 
-void FstWriter::declare(const std::vector<Signal>&, const std::vector<std::uint64_t>&, Cycle) {}
+void FstWriter::declare(const SignalTree&, const std::vector<std::uint64_t>&, Cycle) {}
 void FstWriter::change(Cycle, std::uint32_t, std::uint64_t) {}
 void FstWriter::close() {}
 Result<TraceSize> FstWriter::finish(const TraceEnd&) {

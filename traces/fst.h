@@ -34,7 +34,7 @@ class FstWriter final : public TraceWriter, private SignalSink {
 
  private:
   FstWriter(FileWriter file, std::string path, const Roster& roster, TraceScope scope, std::string rdusim);
-  void declare(const std::vector<Signal>& signals, const std::vector<std::uint64_t>& values, Cycle from) override;
+  void declare(const SignalTree& tree, const std::vector<std::uint64_t>& values, Cycle from) override;
   void change(Cycle at, std::uint32_t signal, std::uint64_t value) override;
   void close();
 

@@ -7,41 +7,6 @@
 
 namespace rdusim {
 
-void for_each_in_scopes(const std::vector<Signal>& signals, const std::function<void(const std::string&)>& enter,
-                        const std::function<void()>& leave, const std::function<void(std::uint32_t)>& signal) {
-  // Signals of a unit come one after the other: their scopes are compared once.
-  std::vector<std::uint32_t> firsts;
-  for (std::uint32_t i = 0; i < signals.size(); ++i)
-    if (i == 0 || signals[i].scope != signals[i - 1].scope) firsts.push_back(i);
-  std::stable_sort(firsts.begin(), firsts.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return signals[a].scope < signals[b].scope; });
-  std::vector<std::string> open;
-  const auto up_to = [&](std::size_t depth) {
-    for (; open.size() > depth; open.pop_back()) leave();
-  };
-  for (const std::uint32_t first : firsts) {
-    const std::vector<std::string>& scope = signals[first].scope;
-    std::size_t same = 0;
-    while (same < open.size() && same < scope.size() && open[same] == scope[same]) ++same;
-    up_to(same);
-    for (; same < scope.size(); ++same) {
-      enter(scope[same]);
-      open.push_back(scope[same]);
-    }
-    for (std::uint32_t i = first; i < signals.size() && (i == first || signals[i].scope == scope); ++i) signal(i);
-  }
-  up_to(0);
-}
-
-std::string plain_name(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    out += plain ? c : '_';
-  }
-  return out.empty() ? "_" : out;
-}
-
 namespace {
 
 constexpr std::uint64_t waiting = 0, busy = 1, completed = 2;
@@ -51,44 +16,41 @@ std::uint32_t bits_for(std::uint64_t most) {
   return std::max<std::uint32_t>(1, static_cast<std::uint32_t>(std::bit_width(most)));
 }
 
-std::string chip_scope(std::uint32_t chip) {
-  return fmt::format("chip{}", chip);
-}
-std::string site_scope(const Site& s) {
-  return fmt::format("site_{}_{}", s.at.x, s.at.y);
-}
-
 }  // namespace
 
 Signals::Signals(const Roster& roster, const TraceScope& scope, SignalSink& sink)
-    : roster_(roster), scope_(scope), sink_(sink), state_(roster) {
+    : roster_(roster), scope_(scope), sink_(sink), state_(roster), chip_(roster.chips) {
   add_stages();
   add_buffers();
   add_crossings();
   add_resources();
-  value_.resize(signals_.size());
-  for (std::size_t i = 0; i < signals_.size(); ++i) value_[i] = signals_[i].initial;
-  written_ = value_;
-  touched_.resize(signals_.size());
+  level_.reserve(tree_.signals().size());
+  for (const Signal& s : tree_.signals()) level_.push_back({s.initial, s.initial});
+  touched_.resize(level_.size());
 }
 
-std::uint32_t Signals::add(std::vector<std::string> scope, std::string name, std::uint32_t bits,
-                           std::uint64_t initial) {
-  signals_.push_back({std::move(scope), std::move(name), bits, initial});
-  return static_cast<std::uint32_t>(signals_.size() - 1);
+SignalTree::Scope Signals::scope_of(const Site& site) {
+  Number& chip = chip_[site.chip.value];
+  if (!chip) chip = tree_.add_scope(SignalTree::top, fmt::format("chip{}", site.chip.value));
+  const std::uint64_t key =
+      std::uint64_t{site.chip.value} << 32 | std::uint64_t{site.at.x & 0xffffU} << 16 | (site.at.y & 0xffffU);
+  const auto [at, fresh] = site_.try_emplace(key);
+  if (fresh) at->second = tree_.add_scope(*chip, fmt::format("site_{}_{}", site.at.x, site.at.y));
+  return at->second;
 }
 
 void Signals::add_stages() {
   stage_.resize(roster_.stage_instances());
   if (!scope_.selection.keeps(EventKind::FiringStarted)) return;
+  std::string unit;
   for (std::uint32_t n = 0; n < stage_.size(); ++n) {
-    if (!scope_.selection.keeps(EventSubject::stage, n)) continue;
     const StageAt at = roster_.stage_at(n);
-    const Site& site = roster_.site(at);
-    const std::vector<std::string> scope = {chip_scope(site.chip.value), site_scope(site), plain_name(roster_.unit(at)),
-                                            plain_name(roster_.stages[at.stage.value].name)};
-    stage_[n] = add(scope, "state", 2, waiting);
-    add(scope, "firing", firing_bits, 0);
+    if (at.instance == 0) unit = roster_.unit(at);
+    if (!scope_.selection.keeps(EventSubject::stage, n)) continue;
+    const SignalTree::Scope scope =
+        tree_.add_scope(tree_.scope_in(scope_of(roster_.site(at)), unit), roster_.stages[at.stage.value].name);
+    stage_[n] = tree_.add(scope, {"state", 2, waiting});
+    tree_.add(scope, {"firing", firing_bits, 0});
   }
 }
 
@@ -104,20 +66,20 @@ void Signals::add_buffers() {
     if (const auto landing = roster_.landing(at)) behind_semaphore[roster_.of(*landing)] = true;
   }
   for (std::uint32_t n = 0; n < buffer_.size(); ++n) {
-    if (!scope_.selection.keeps(EventSubject::buffer, n)) continue;
+    const bool semaphore = semaphores && behind_semaphore[n];
+    if (!scope_.selection.keeps(EventSubject::buffer, n) || !(pages || semaphore)) continue;
     const BufferAt at = roster_.buffer_at(n);
     const RosterBuffer& b = roster_.buffers[at.buffer.value];
-    const Site& site = roster_.site(at);
-    const std::vector<std::string> scope = {chip_scope(site.chip.value), site_scope(site), "pmu", plain_name(b.name)};
+    const SignalTree::Scope scope = tree_.add_scope(tree_.scope_in(scope_of(roster_.site(at)), "pmu"), b.name);
     if (pages) {
       // One bit more than the depth needs: a machine that was broken on purpose may exceed it.
       const std::uint32_t bits = bits_for(b.depth) + 1;
-      buffer_[n] = add(scope, "valid", 1, b.initial > 0 ? 1 : 0);
-      add(scope, "ready", 1, b.initial < b.depth ? 1 : 0);
-      add(scope, "occupancy", bits, b.initial);
-      add(scope, "claimed", bits, b.initial);
+      buffer_[n] = tree_.add(scope, {"valid", 1, b.initial > 0 ? 1U : 0U});
+      tree_.add(scope, {"ready", 1, b.initial < b.depth ? 1U : 0U});
+      tree_.add(scope, {"occupancy", bits, b.initial});
+      tree_.add(scope, {"claimed", bits, b.initial});
     }
-    if (semaphores && behind_semaphore[n]) valid_[n] = add(scope, "valid_semaphore", 32, state_.valid(n));
+    if (semaphore) valid_[n] = tree_.add(scope, {"valid_semaphore", 32, state_.valid(n)});
   }
 }
 
@@ -125,29 +87,34 @@ void Signals::add_crossings() {
   channel_.resize(roster_.channels());
   sender_.resize(roster_.senders());
   const auto kept = [&](EventKind kind) { return scope_.selection.keeps(kind); };
+  const bool pages = kept(EventKind::PageSent) && kept(EventKind::CreditTaken);
   for (std::uint32_t s = 0; s < sender_.size(); ++s) {
     const auto sender = roster_.sender_at(s);
     const RosterEdge& e = roster_.edges[sender.edge.value];
-    const StageAt from{StageId{e.from}, sender.from};
-    const Site& site = roster_.site(from);
-    const std::vector<std::string> base = {chip_scope(site.chip.value), site_scope(site), "crossing",
-                                           fmt::format("edge{}", sender.edge.value)};
+    Number edge;
+    const auto edge_scope = [&] {
+      if (!edge) {
+        const SignalTree::Scope site = scope_of(roster_.site(StageAt{StageId{e.from}, sender.from}));
+        edge = tree_.add_scope(tree_.scope_in(site, "crossing"), fmt::format("edge{}", sender.edge.value));
+      }
+      return *edge;
+    };
     if (scope_.selection.keeps(EventSubject::sender, s)) {
       if (e.handshake == Handshake::semaphore && kept(EventKind::ReadyRaised))
-        sender_[s] = add(base, "ready_semaphore", 32, state_.sender(s).ready);
+        sender_[s] = tree_.add(edge_scope(), {"ready_semaphore", 32, state_.sender(s).ready});
       if (e.handshake == Handshake::barrier && kept(EventKind::BarrierArrived))
-        sender_[s] = add(base, "at_barrier", 32, 0);
+        sender_[s] = tree_.add(edge_scope(), {"at_barrier", 32, 0});
     }
-    for (std::uint32_t i = 0; i < roster_.channels_of(s); ++i) {
+    for (std::uint32_t i = 0; pages && i < roster_.channels_of(s); ++i) {
       const std::uint32_t n = roster_.first_channel(s) + i;
       if (!scope_.selection.keeps(EventSubject::channel, n)) continue;
-      if (!kept(EventKind::PageSent) || !kept(EventKind::CreditTaken)) continue;
       const StageAt to = roster_.to_of(roster_.channel_at(n));
-      std::vector<std::string> scope = base;
-      scope.push_back(fmt::format("to_{}_chip{}_{}", plain_name(roster_.stages[to.stage.value].name),
-                                  roster_.site(to).chip.value, site_scope(roster_.site(to))));
-      channel_[n] = add(scope, "credits", 32, state_.channel(n).credits);
-      add(scope, "under_way", 32, 0);
+      const Site& there = roster_.site(to);
+      const SignalTree::Scope scope =
+          tree_.add_scope(edge_scope(), fmt::format("to_{}_chip{}_site_{}_{}", roster_.stages[to.stage.value].name,
+                                                    there.chip.value, there.at.x, there.at.y));
+      channel_[n] = tree_.add(scope, {"credits", 32, state_.channel(n).credits});
+      tree_.add(scope, {"under_way", 32, 0});
     }
   }
 }
@@ -156,12 +123,16 @@ void Signals::add_resources() {
   link_.resize(roster_.links.size());
   memory_.resize(roster_.memories());
   const auto kept = [&](EventKind kind) { return scope_.selection.keeps(kind); };
+  const auto scope_in_chip = [&](std::uint32_t chip, std::string_view kind, const std::string& name) {
+    if (!chip_[chip]) chip_[chip] = tree_.add_scope(SignalTree::top, fmt::format("chip{}", chip));
+    return tree_.add_scope(tree_.scope_in(*chip_[chip], kind), name);
+  };
   if (kept(EventKind::LinkUsed)) {
     for (std::uint32_t n = 0; n < link_.size(); ++n) {
-      if (!roster_.links[n].used || !scope_.selection.keeps(EventSubject::link, n)) continue;
+      const auto& link = roster_.links[n];
+      if (!link.used || !scope_.selection.keeps(EventSubject::link, n)) continue;
       link_[n] =
-          add({chip_scope(roster_.links[n].from), "links", fmt::format("link{}_to_chip{}", n, roster_.links[n].to)},
-              "busy", 1, 0);
+          tree_.add(scope_in_chip(link.from, "links", fmt::format("link{}_to_chip{}", n, link.to)), {"busy", 1, 0});
     }
   }
   if (!kept(EventKind::MemoryUsed)) return;
@@ -172,14 +143,15 @@ void Signals::add_resources() {
     const auto at = roster_.memory_at(n);
     if (!used[at.chip] || at.channel >= roster_.memory_channels[at.space]) continue;
     if (!scope_.selection.keeps(EventSubject::memory, n)) continue;
-    memory_[n] = add({chip_scope(at.chip), spaces[at.space], fmt::format("channel{}", at.channel)}, "busy", 1, 0);
+    memory_[n] =
+        tree_.add(scope_in_chip(at.chip, spaces[at.space], fmt::format("channel{}", at.channel)), {"busy", 1, 0});
   }
 }
 
 // ---- values
 
 void Signals::set(std::uint32_t signal, std::uint64_t value) {
-  value_[signal] = value;
+  level_[signal].now = value;
   if (touched_[signal]) return;
   touched_[signal] = true;
   changed_.push_back(signal);
@@ -195,16 +167,13 @@ void Signals::later(Cycle at, std::uint32_t signal, std::uint64_t value) {
 void Signals::write_cycle() {
   std::sort(changed_.begin(), changed_.end());
   if (now_ >= scope_.from && now_ <= scope_.to) {
-    if (!declared_) {
-      declared_ = true;
-      sink_.declare(signals_, written_, scope_.from);
-    }
+    declare();
     for (const std::uint32_t s : changed_) {
-      if (value_[s] != written_[s]) sink_.change(now_, s, value_[s]);
+      if (level_[s].now != level_[s].written) sink_.change(now_, s, level_[s].now);
     }
   }
   for (const std::uint32_t s : changed_) {
-    written_[s] = value_[s];
+    level_[s].written = level_[s].now;
     touched_[s] = false;
   }
   changed_.clear();
@@ -226,11 +195,23 @@ void Signals::advance(Cycle at) {
   now_ = at;
 }
 
-void Signals::finish(Cycle at) {
-  advance(std::max(at, now_));
+TraceSize Signals::finish(const TraceEnd& end) {
+  advance(std::max(std::min(end.cycles, scope_.to), now_));
   write_cycle();
-  if (!declared_) sink_.declare(signals_, written_, scope_.from);
+  declare();
+  TraceSize size;
+  size.events = events_;
+  size.dropped = dropped_;
+  return size;
+}
+
+void Signals::declare() {
+  if (declared_) return;
   declared_ = true;
+  std::vector<std::uint64_t> values;
+  values.reserve(level_.size());
+  for (const Level& l : level_) values.push_back(l.written);
+  sink_.declare(tree_, values, scope_.from);
 }
 
 void Signals::show_buffer(std::uint32_t n) {

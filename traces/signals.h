@@ -12,31 +12,24 @@
 // What happens in a cycle is shown from that cycle on; of several changes within a cycle the last one counts.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <queue>
-#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "traces/machine_state.h"
+#include "traces/signal_tree.h"
 #include "traces/trace_scope.h"
 #include "traces/trace_writer.h"
 
 namespace rdusim {
 
-struct Signal {
-  std::vector<std::string> scope;  // "chip3", "site_4_7", "pmu", "down_x"
-  std::string name;
-  std::uint32_t bits = 1;
-  std::uint64_t initial = 0;
-};
-
 // Who writes signals to a file. Times are cycles and rise.
 class SignalSink {
  public:
   virtual ~SignalSink() = default;
-  // Once, before the first change; the initial values are those at cycle `from`.
-  virtual void declare(const std::vector<Signal>& signals, const std::vector<std::uint64_t>& values, Cycle from) = 0;
+  // Once, before the first change; the values, one a signal, are those at cycle `from`.
+  virtual void declare(const SignalTree& tree, const std::vector<std::uint64_t>& values, Cycle from) = 0;
   virtual void change(Cycle at, std::uint32_t signal, std::uint64_t value) = 0;
 };
 
@@ -46,11 +39,9 @@ class Signals final : public EventSink {
   // All outlive this.
   Signals(const Roster& roster, const TraceScope& scope, SignalSink& sink);
 
-  const std::vector<Signal>& signals() const { return signals_; }
-  // The changes that were still to come, up to and with `at`.
-  void finish(Cycle at);
-  std::uint64_t events() const { return events_; }
-  const LeftOut& dropped() const { return dropped_; }
+  // The changes that were still to come when the run ended, as far as the window reaches; then what was shown and left
+  // out, but for the file's bytes and what the sink itself left out.
+  TraceSize finish(const TraceEnd& end);
 
 #define RDU_DECLARE(Event) void on(const Event& e) override;
   RDU_EVENTS(RDU_DECLARE)
@@ -66,7 +57,7 @@ class Signals final : public EventSink {
     friend bool operator>(const Later& a, const Later& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
   };
 
-  std::uint32_t add(std::vector<std::string> scope, std::string name, std::uint32_t bits, std::uint64_t initial);
+  SignalTree::Scope scope_of(const Site& site);
   void add_stages();
   void add_buffers();
   void add_crossings();
@@ -81,6 +72,7 @@ class Signals final : public EventSink {
   void show(const E& e);
   void advance(Cycle at);
   void write_cycle();
+  void declare();
   void set(std::uint32_t signal, std::uint64_t value);
   void later(Cycle at, std::uint32_t signal, std::uint64_t value);
   void show_buffer(std::uint32_t n);
@@ -89,10 +81,15 @@ class Signals final : public EventSink {
   const TraceScope& scope_;
   SignalSink& sink_;
   MachineState state_;
-  std::vector<Signal> signals_;
+  SignalTree tree_;
+  std::vector<Number> chip_;                                               // scopes of chips
+  std::unordered_map<std::uint64_t, std::uint32_t> site_;                  // scopes of sites, by chip and place
   std::vector<Number> stage_, buffer_, channel_, sender_, link_, memory_;  // first signal of each
   std::vector<Number> valid_;                                              // by buffer
-  std::vector<std::uint64_t> value_, written_;
+  struct Level {
+    std::uint64_t now = 0, written = 0;
+  };
+  std::vector<Level> level_;
   std::vector<bool> touched_;
   std::vector<std::uint32_t> changed_;  // in this cycle
   std::priority_queue<Later, std::vector<Later>, std::greater<>> later_;
@@ -102,12 +99,5 @@ class Signals final : public EventSink {
   std::uint64_t events_ = 0;
   LeftOut dropped_;
 };
-
-// Signals scope by scope, each scope entered once: `signal` is given their places in the list.
-void for_each_in_scopes(const std::vector<Signal>& signals, const std::function<void(const std::string&)>& enter,
-                        const std::function<void()>& leave, const std::function<void(std::uint32_t)>& signal);
-
-// What a viewer takes for a name: letters, digits and underscores.
-std::string plain_name(std::string_view name);
 
 }  // namespace rdusim

@@ -3,22 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 namespace rdusim {
 
 namespace {
 
-// The shortest codes first: printable characters from '!' to '~'.
-std::string code_of(std::uint32_t n) {
-  std::string code;
+constexpr std::size_t longest_change = 128;  // a time, a value of 64 bits and a code
+
+}  // namespace
+
+// The shortest first: printable characters from '!' to '~'.
+VcdWriter::Code VcdWriter::code_of(std::uint32_t n) {
+  Code code;
   do {
-    code += static_cast<char>('!' + n % 94);
+    code.text[code.size++] = static_cast<char>('!' + n % 94);
     n /= 94;
   } while (n-- != 0);
   return code;
 }
-
-}  // namespace
 
 VcdWriter::VcdWriter(FileWriter file, const Roster& roster, TraceScope scope, std::string rdusim)
     : file_(std::move(file)),
@@ -26,7 +30,8 @@ VcdWriter::VcdWriter(FileWriter file, const Roster& roster, TraceScope scope, st
       scope_(std::move(scope)),
       rdusim_(std::move(rdusim)),
       time_(timebase_of(roster.clock_ghz)),
-      signals_(roster, scope_, *this) {}
+      signals_(roster, scope_, *this),
+      text_(flush_bytes) {}
 
 Result<std::unique_ptr<VcdWriter>> VcdWriter::create(const std::string& path, const Roster& roster, TraceScope scope,
                                                      const std::string& rdusim) {
@@ -36,76 +41,112 @@ Result<std::unique_ptr<VcdWriter>> VcdWriter::create(const std::string& path, co
 }
 
 void VcdWriter::flush() {
-  file_.write(text_);
-  text_.clear();
+  file_.write({text_.data(), used_});
+  used_ = 0;
 }
 
-void VcdWriter::declare(const std::vector<Signal>& signals, const std::vector<std::uint64_t>& values, Cycle from) {
-  text_ += fmt::format("$comment {} on {}, program sha256 {}: {} $end\n", roster_.program, roster_.target,
-                       roster_.program_sha256, time_.note);
-  text_ += fmt::format("$version rdusim {} $end\n$timescale {} $end\n", rdusim_, time_.unit);
-  codes_.resize(signals.size());
-  for (std::uint32_t i = 0; i < signals.size(); ++i) {
-    codes_[i] = code_of(i);
-    bits_.push_back(signals[i].bits);
+// Makes room for a change.
+void VcdWriter::room() {
+  if (text_.size() - used_ < longest_change) flush();
+}
+
+void VcdWriter::put(std::string_view words) {
+  while (!words.empty()) {
+    if (used_ == text_.size()) flush();
+    const std::size_t n = std::min(words.size(), text_.size() - used_);
+    std::memcpy(text_.data() + used_, words.data(), n);
+    used_ += n;
+    words.remove_prefix(n);
   }
-  for_each_in_scopes(
-      signals, [&](const std::string& scope) { text_ += fmt::format("$scope module {} $end\n", scope); },
-      [&] { text_ += "$upscope $end\n"; },
+}
+
+void VcdWriter::put(const Code& code) {
+  std::memcpy(text_.data() + used_, code.text.data(), code.text.size());
+  used_ += code.size;
+}
+
+void VcdWriter::declare(const SignalTree& tree, const std::vector<std::uint64_t>& values, Cycle from) {
+  put(fmt::format("$comment {} on {}, program sha256 {}: {} $end\n", roster_.program, roster_.target,
+                  roster_.program_sha256, time_.note));
+  put(fmt::format("$version rdusim {} $end\n$timescale {} $end\n", rdusim_, time_.unit));
+  const std::vector<Signal>& signals = tree.signals();
+  codes_.reserve(signals.size());
+  wide_.reserve(signals.size());
+  for (std::uint32_t i = 0; i < signals.size(); ++i) {
+    codes_.push_back(code_of(i));
+    wide_.push_back(signals[i].bits > 1);
+  }
+  // What stands around a code and a name, by the number of bits.
+  struct Words {
+    std::string before, after;
+  };
+  std::array<Words, 65> words;
+  words[1] = {"$var wire 1 ", " $end\n"};
+  for (std::uint32_t bits = 2; bits < words.size(); ++bits)
+    words[bits] = {fmt::format("$var wire {} ", bits), fmt::format(" [{}:0] $end\n", bits - 1)};
+  tree.visit(
+      [&](std::string_view scope) {
+        put("$scope module ");
+        put(scope);
+        put(" $end\n");
+      },
+      [&] { put("$upscope $end\n"); },
       [&](std::uint32_t i) {
         const Signal& s = signals[i];
-        text_ += s.bits == 1 ? fmt::format("$var wire 1 {} {} $end\n", codes_[i], s.name)
-                             : fmt::format("$var wire {} {} {} [{}:0] $end\n", s.bits, codes_[i], s.name, s.bits - 1);
-        if (text_.size() >= flush_bytes) flush();
+        put(words[s.bits].before);
+        put(std::string_view(codes_[i].text.data(), codes_[i].size));
+        put(" ");
+        put(s.name);
+        put(words[s.bits].after);
       });
-  text_ += fmt::format("$enddefinitions $end\n#{}\n$dumpvars\n", from * time_.ticks_per_cycle);
+  put(fmt::format("$enddefinitions $end\n#{}\n$dumpvars\n", from * time_.ticks_per_cycle));
   at_ = from;
-  for (std::uint32_t i = 0; i < signals.size(); ++i) value(i, values[i]);
-  text_ += "$end\n";
+  for (std::uint32_t i = 0; i < signals.size(); ++i) {
+    room();
+    value(i, values[i]);
+  }
+  put("$end\n");
 }
 
+// Requires room().
 void VcdWriter::value(std::uint32_t signal, std::uint64_t v) {
-  if (bits_[signal] == 1) {
-    text_ += v == 0 ? '0' : '1';
+  char* to = text_.data() + used_;
+  if (wide_[signal]) {
+    *to++ = 'b';
+    for (auto bit = std::max<std::uint32_t>(static_cast<std::uint32_t>(std::bit_width(v)), 1); bit-- > 0;)
+      *to++ = static_cast<char>('0' + ((v >> bit) & 1U));
+    *to++ = ' ';
   } else {
-    text_ += 'b';
-    char digits[64];
-    std::size_t n = 0;
-    do digits[n++] = static_cast<char>('0' + (v & 1U));
-    while ((v >>= 1U) != 0);
-    while (n != 0) text_ += digits[--n];
-    text_ += ' ';
+    *to++ = v == 0 ? '0' : '1';
   }
-  text_ += codes_[signal];
-  text_ += '\n';
-  if (text_.size() >= flush_bytes) flush();
+  used_ = static_cast<std::size_t>(to - text_.data());
+  put(codes_[signal]);
+  text_[used_++] = '\n';
 }
 
 void VcdWriter::change(Cycle at, std::uint32_t signal, std::uint64_t v) {
-  constexpr std::size_t longest = 256;
-  full_ = full_ || (scope_.limit && file_.size() + text_.size() + longest > *scope_.limit);
+  full_ = full_ || (scope_.limit && file_.size() + used_ + longest_change > *scope_.limit);
   if (full_) {
     ++left_out_;
     return;
   }
+  room();
   if (at != at_) {
-    text_ += fmt::format("#{}\n", at * time_.ticks_per_cycle);
+    char* const to = text_.data() + used_;
+    used_ += static_cast<std::size_t>(fmt::format_to(to, "#{}\n", at * time_.ticks_per_cycle) - to);
     at_ = at;
   }
   value(signal, v);
 }
 
 Result<TraceSize> VcdWriter::finish(const TraceEnd& end) {
-  signals_.finish(std::min(end.cycles, scope_.to));
-  TraceSize size;
-  size.events = signals_.events();
-  size.dropped = signals_.dropped();
+  TraceSize size = signals_.finish(end);
   size.dropped.limit = left_out_;
   if (!full_ && end.cycles > at_ && end.cycles <= scope_.to)
-    text_ += fmt::format("#{}\n", end.cycles * time_.ticks_per_cycle);
+    put(fmt::format("#{}\n", end.cycles * time_.ticks_per_cycle));
   if (size.dropped.total() != 0)
-    text_ += fmt::format("$comment left out: {} events by the filter, {} by the window, {} changes by the limit $end\n",
-                         size.dropped.filter, size.dropped.window, size.dropped.limit);
+    put(fmt::format("$comment left out: {} events by the filter, {} by the window, {} changes by the limit $end\n",
+                    size.dropped.filter, size.dropped.window, size.dropped.limit));
   flush();
   size.bytes = file_.size();
   const auto written = file_.commit();

@@ -4,8 +4,11 @@
 // a tick is a cycle (timebase.h), as a comment says. No date: the same run gives the same bytes.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "compiler/support/file_stream.h"
 #include "traces/signals.h"
@@ -28,10 +31,19 @@ class VcdWriter final : public TraceWriter, private SignalSink {
   Result<TraceSize> finish(const TraceEnd& end) override;
 
  private:
+  // What stands for a signal in the changes: up to seven characters, and how many.
+  struct Code {
+    std::array<char, 7> text{};
+    std::uint8_t size = 0;
+  };
   VcdWriter(FileWriter file, const Roster& roster, TraceScope scope, std::string rdusim);
-  void declare(const std::vector<Signal>& signals, const std::vector<std::uint64_t>& values, Cycle from) override;
+  void declare(const SignalTree& tree, const std::vector<std::uint64_t>& values, Cycle from) override;
   void change(Cycle at, std::uint32_t signal, std::uint64_t value) override;
+  static Code code_of(std::uint32_t n);
   void value(std::uint32_t signal, std::uint64_t v);
+  void put(std::string_view words);
+  void put(const Code& code);
+  void room();
   void flush();
 
   FileWriter file_;
@@ -40,10 +52,11 @@ class VcdWriter final : public TraceWriter, private SignalSink {
   std::string rdusim_;
   Timebase time_;
   Signals signals_;
-  std::vector<std::string> codes_;
-  std::vector<std::uint32_t> bits_;
-  std::string text_;  // not written yet
-  Cycle at_ = 0;      // of the last time that stands in the file
+  std::vector<Code> codes_;
+  std::vector<bool> wide_;  // of more than one bit
+  std::vector<char> text_;  // not written yet
+  std::size_t used_ = 0;    // of it
+  Cycle at_ = 0;            // of the last time that stands in the file
   bool full_ = false;
   std::uint64_t left_out_ = 0;  // changes, after the limit
 };

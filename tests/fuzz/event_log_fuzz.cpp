@@ -38,7 +38,7 @@ std::string repaired(std::string bytes) {
 }
 
 struct NoSignals final : SignalSink {
-  void declare(const std::vector<Signal>&, const std::vector<std::uint64_t>&, Cycle) override {}
+  void declare(const SignalTree&, const std::vector<std::uint64_t>&, Cycle) override {}
   void change(Cycle, std::uint32_t, std::uint64_t) override {}
 };
 struct NoSlices final : SliceSink {
