@@ -237,6 +237,17 @@ class Section {
     }
   }
 
+  // The same, with its fraction of a cycle.
+  void exact_cycles(std::string_view key, Bounds bounds, const Fraction& clock_ghz, Fraction& out) {
+    const auto n = number(key, bounds, false);
+    if (!n || clock_ghz.num == 0) return;
+    if (const auto scaled = multiply(n->value, clock_ghz)) {
+      out = *scaled;
+    } else {
+      inexact(*n, key);
+    }
+  }
+
   // A bandwidth in GB/s, shared by `ways`, as bytes a cycle of `clock_ghz`.
   void rate(std::string_view key, const Fraction& clock_ghz, std::uint32_t ways, Fraction& out) {
     const auto n = number(key, any_rate, false);
@@ -445,6 +456,8 @@ void read_network(Section section, NetworkParameters& out) {
   section.whole("endpoint_cycles", any_cycles, out.endpoint_cycles);
   section.whole("control_hop_cycles", any_cycles, out.control_hop_cycles);
   section.whole("flit_bytes", {1, 65536}, out.flit_bytes);
+  if (section.has("virtual_channels")) section.whole("virtual_channels", {1, 16}, out.virtual_channels);
+  if (section.has("buffer_flits")) section.whole("buffer_flits", {1, 4096}, out.buffer_flits);
   section.finish();
 }
 
@@ -495,6 +508,17 @@ void read_agcu(Section section, const Mesh& mesh, AgcuParameters& out, std::vect
   section.finish();
 }
 
+// What small and scattered accesses cost: all of it, or nothing.
+void read_banks(Section& section, const Fraction& clock_ghz, MemoryParameters& out) {
+  constexpr std::string_view keys[] = {"banks", "row_cycle_ns", "activation_ns", "access_bytes", "queue_requests"};
+  if (std::none_of(std::begin(keys), std::end(keys), [&](std::string_view key) { return section.has(key); })) return;
+  section.whole("banks", {1, 65536}, out.banks);
+  section.cycles("row_cycle_ns", any_ns, clock_ghz, Section::Round::up, out.row_cycle_cycles);
+  section.exact_cycles("activation_ns", any_ns, clock_ghz, out.activation_cycles);
+  section.whole("access_bytes", {1, 65536}, out.access_bytes);
+  section.whole("queue_requests", {1, 65536}, out.queue_requests);
+}
+
 void read_memory(Section section, const Fraction& clock_ghz, MemoryParameters& out, Faults& faults) {
   using Round = Section::Round;
   out.technology = section.string("technology");
@@ -508,6 +532,7 @@ void read_memory(Section section, const Fraction& clock_ghz, MemoryParameters& o
   section.cycles("turnaround_ns", any_ns, clock_ghz, Round::up, out.turnaround_cycles);
   section.cycles("refresh_interval_ns", {1, 1e9}, clock_ghz, Round::down, out.refresh_interval_cycles);
   section.cycles("refresh_ns", any_ns, clock_ghz, Round::up, out.refresh_cycles);
+  read_banks(section, clock_ghz, out);
   section.finish();
   if (out.refresh_interval_cycles != 0 && out.refresh_cycles >= out.refresh_interval_cycles) {
     faults.at(section.place(), Code::RDU2006, "refresh takes {} of every {} cycles: nothing is left",

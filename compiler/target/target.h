@@ -83,6 +83,9 @@ struct NetworkParameters {
   Cycles endpoint_cycles = 0;     // unit to its switch, and switch to unit, each
   Cycles control_hop_cycles = 0;  // token, credit or barrier wire, a hop
   Bytes flit_bytes = 0;
+  // Flit level only.
+  std::uint32_t virtual_channels = 4;
+  std::uint32_t buffer_flits = 8;  // of a virtual channel, at a switch's input
 };
 
 // law: models/units/agcu.h
@@ -107,6 +110,12 @@ struct MemoryParameters {
   Cycles turnaround_cycles = 0;  // bus, between a read and a write
   Cycles refresh_interval_cycles = 0;
   Cycles refresh_cycles = 0;  // channel busy, each interval
+  // What small and scattered accesses cost besides. 0 banks: rows are always open in time, but for row_miss_cycles.
+  std::uint32_t banks = 0;              // of a channel
+  Cycles row_cycle_cycles = 0;          // between two rows of one bank
+  Fraction activation_cycles = {0, 1};  // between two rows of a channel, whatever their banks
+  Bytes access_bytes = 1;               // the least that is transferred, and its alignment
+  std::uint32_t queue_requests = 1;     // accesses that wait at a channel, among which reads and writes are grouped
 
   // What streaming reads can sustain over all channels, after rows and refresh, from the numbers above; bytes a cycle.
   Fraction sustainable_bytes_per_cycle() const;

@@ -3,19 +3,31 @@
 //   layout   addresses go round the channels, interleave_bytes each. A tensor lies in memory as the stream that reads
 //   it
 //            takes it, page after page, so a page is one run of addresses (the host lays tensors out so).
-//   law      a page that is asked for at t takes on every channel c that it touches one burst of its bytes there,
+//   law      a page that is asked for at t takes on every channel c that it touches one burst of its bytes there (whole
+//            accesses of access_bytes),
 //                begin = max(t, c free), after the refresh that is under way
-//                end   = begin + turnaround (if the last burst went the other way) + row_miss * rows opened
+//                end   = begin + turnaround (if the bus has to turn) + row_miss * rows opened
 //                        + bytes / channel rate (exact, remainder carried) + refresh for every refresh that falls in it
-//            and a read is complete at the greatest end + latency, a write at the greatest end.
-//            A row is open until another one of that channel is asked for; a channel is refreshed refresh_cycles long,
-//            every refresh_interval_cycles, channel i being i / channels of an interval late.
-//   order    bursts of a channel are served in the order of the calls.
+//            and a read is complete at the greatest end + latency, a write at the greatest end. A channel is refreshed
+//            refresh_cycles long, every refresh_interval_cycles, channel i being i / channels of an interval late.
+//   rows     without banks: a row is open until another one of that channel is asked for. With banks: a row is open until
+//            another one of its bank is, or the channel is refreshed; it is opened at begin at the earliest, `activation`
+//            after the row before it of that channel and row_cycle after the one before it in its bank, and its bytes
+//            come after that. A burst that waits for its row keeps no other from the bus: of what waits at a channel,
+//            the scheduler serves what is ready. So random accesses get what the least of bus, activations and banks
+//            gives. (That a row's opening overlaps others' transfers is why it is not added to the bus's time.)
+//            Row r of a channel lies in bank r exclusive-or r / banks, and so on: streams a power of two apart do not
+//            meet in one bank (Zhang, Zhu, Zhang, "A permutation-based page interleaving scheme", MICRO 2000).
+//   turning  the bus turns between a read and a write. Of what waits at a channel (the next queue_requests accesses, as
+//            long as it does not run dry), reads and writes are served in groups, beginning with what was served last:
+//            one turn in so many accesses at the most. A burst for which that is not enough counts alone.
+//   order    bursts of a channel are served in the order of the calls, but for rows and groups.
 //   numbers  all from the target. What a stream can sustain follows from them; there is no efficiency besides.
 //   never    judges: any address is taken.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compiler/target/target.h"
@@ -51,9 +63,9 @@ class Memory {
       Bytes local = stripe * interleave_.by;
       if (i == 0) size -= short_front, local += short_front;
       if (i == (chunks - 1) % n) size -= short_back;
-      const Slot s = burst(channels_[at], now, local, size, write);
-      used(static_cast<std::uint32_t>(at), s.begin, s.end, size);
-      last = last > s.end ? last : s.end;
+      const Burst b = burst(at, now, local, size, write);
+      used(static_cast<std::uint32_t>(at), b.bus.begin, b.bus.end, size);
+      last = last > b.done ? last : b.done;
       if (++at == n) at = 0, ++stripe;
     }
     return write ? last : last + latency_;
@@ -69,10 +81,21 @@ class Memory {
  private:
   struct Channel {
     SerialResource bus;
-    std::uint64_t open_row = 0;
+    SerialResource activations;
+    std::uint64_t open_row = 0;  // without banks
     Cycle next_refresh = 0;
+    std::uint32_t group = 0;  // accesses that the present group has room for
     bool any_row = false;
-    bool wrote = false;
+    bool writes = false;  // what the present group began with
+    bool turned = false;  // within the present group
+  };
+  struct Bank {
+    std::uint64_t row = 0;  // + 1; 0: none is open
+    Cycle open_at = 0;
+  };
+  struct Burst {
+    Slot bus;
+    Cycle done = 0;  // when all its bytes have crossed the bus
   };
   struct Divisor {
     std::uint64_t by = 1;
@@ -84,12 +107,18 @@ class Memory {
     return d.power ? value >> d.shift : value / d.by;
   }
 
-  Slot burst(Channel& c, Cycle now, Bytes local, Bytes size, bool write);
+  Burst burst(std::uint64_t channel, Cycle now, Bytes local, Bytes size, bool write);
+  Cycle wake(std::uint64_t channel, Cycle now);
+  bool turns(Channel& c, Cycle now, bool write, std::uint64_t accesses) const;
+  Cycle open_rows(std::uint64_t channel, Cycle begin, Bytes local, Bytes size, std::uint64_t& opened);
+  std::span<Bank> banks_of(std::uint64_t channel) { return {banks_.data() + channel * bank_.by, bank_.by}; }
 
   std::vector<Channel> channels_;
-  Rate rate_;
-  Divisor interleave_, round_, row_;
-  Cycles latency_ = 0, row_miss_ = 0, turnaround_ = 0, refresh_interval_ = 0, refresh_ = 0;
+  std::vector<Bank> banks_;  // of all channels; empty: without banks
+  Rate rate_, activation_;
+  Divisor interleave_, round_, row_, bank_, access_;
+  std::uint32_t queue_ = 1;
+  Cycles latency_ = 0, row_miss_ = 0, row_cycle_ = 0, turnaround_ = 0, refresh_interval_ = 0, refresh_ = 0;
 };
 
 }  // namespace rdusim

@@ -155,6 +155,105 @@ TEST_CASE("a section starts with closed rows, free channels and a whole interval
   CHECK(r.read(20000, 0, 64) - 20000 == fresh);
 }
 
+// One channel of 16 bytes a cycle, four banks of rows of 256 bytes.
+MemoryParameters banked() {
+  MemoryParameters p = parameters();
+  p.channels = 1;
+  p.banks = 4;
+  p.row_cycle_cycles = 50;
+  p.activation_cycles = {10, 1};
+  p.access_bytes = 32;
+  p.queue_requests = 8;
+  return p;
+}
+
+TEST_CASE("rows of different banks are opened an activation apart, and their bytes come no sooner") {
+  Rig r(banked());
+  CHECK(r.read(1000, 0, 32) == 1000 + 2 + 100);
+  CHECK(r.read(1000, 256, 32) == 1010 + 2 + 100);
+  CHECK(r.read(1000, 512, 32) == 1020 + 2 + 100);
+  CHECK(r.read(1029, 768, 32) == 1030 + 2 + 100);  // not a cycle earlier
+}
+
+TEST_CASE("activations may take a fraction of a cycle, and keep it") {
+  MemoryParameters p = banked();
+  p.banks = 64;
+  p.activation_cycles = {18, 5};
+  Rig r(p);
+  Cycle end = 0;
+  for (Bytes i = 0; i < 51; ++i) end = r.read(1000, i * 256, 32);
+  CHECK(end == 1000 + 50 * 18 / 5 + 2 + 100);
+}
+
+TEST_CASE("the next row of a bank waits for the row cycle, and keeps nobody else waiting") {
+  Rig r(banked());
+  r.read(1000, 0, 32);
+  CHECK(r.read(1001, 5 * 256, 32) == 1050 + 2 + 100);  // rows 0 and 5 lie in bank 0
+  CHECK(r.last[0].end == 1004);                        // the bus was not kept
+  CHECK(r.read(1005, 2 * 256, 32) == 1020 + 2 + 100);  // only the activation before it
+  CHECK(r.read(1100, 5 * 256 + 64, 32) == 1100 + 2 + 100);
+}
+
+TEST_CASE("every bank keeps its row open until a refresh closes them all") {
+  MemoryParameters p = banked();
+  p.refresh_interval_cycles = 1000;
+  p.refresh_cycles = 50;
+  Rig r(p);
+  r.read(0, 0, 32);
+  r.read(100, 256, 32);
+  const Cycle again = r.read(200, 0, 32);
+  CHECK(again == 200 + 2 + 100);
+  CHECK(r.read(200, 256, 32) == 202 + 2 + 100);  // behind the bus only
+  r.read(1100, 0, 32);
+  CHECK(r.read(1100, 256, 32) == 1110 + 2 + 100);  // both had to be opened again
+}
+
+TEST_CASE("streams that lie a power of two apart do not share a bank") {
+  Rig r(banked());
+  r.read(1000, 0, 32);
+  CHECK(r.read(1002, 4 * 256, 32) == 1010 + 2 + 100);  // row 4 is in bank 1
+}
+
+TEST_CASE("what is asked of a memory is whole accesses") {
+  Rig r(banked());
+  CHECK(r.read(1000, 0, 1) == 1000 + 2 + 100);
+  CHECK(r.last[0].bytes == 1);
+  CHECK(r.read(1500, 31, 2) == 1500 + 4 + 100);
+}
+
+TEST_CASE("reads and writes that wait are grouped, one turn in so many accesses, and what does not wait is not") {
+  MemoryParameters p = banked();
+  p.turnaround_cycles = 20;
+  p.activation_cycles = {0, 1};
+  Rig r(p);
+  Cycle end = 0;
+  for (int i = 0; i < 64; ++i) end = r.go(0, 0, 32, i % 2 == 1);
+  CHECK(end == 64 * 2 + 64 / 8 * 20);
+  Rig slow(p);
+  slow.read(0, 0, 32);
+  for (Cycle t = 1000; t < 9000; t += 1000) {
+    CHECK(slow.write(t, 0, 32) == t + 20 + 2);
+    CHECK(slow.read(t + 500, 0, 32) == t + 500 + 20 + 2 + 100);
+  }
+  // A page that is more than the queue holds is a group of its own.
+  Rig pages(p);
+  pages.read(0, 0, 320);
+  CHECK(pages.write(0, 320, 320) == 20 + 20 + 20);
+  CHECK(pages.read(0, 640, 320) == 60 + 20 + 20 + 100);
+}
+
+TEST_CASE("a stream of pages is as fast with banks as without, but for a last row that comes late") {
+  MemoryParameters with = banked(), without = parameters();
+  without.channels = 1;
+  Rig a(with), b(without);
+  for (Bytes i = 0; i < 200; ++i) {
+    const Cycle late = a.read(0, i * 1024, 1024), ideal = b.read(0, i * 1024, 1024);
+    CHECK(late >= ideal);
+    CHECK(late <= ideal + with.row_cycle_cycles);
+  }
+  CHECK(a.last[0].end == b.last[0].end);  // the bus is never kept waiting
+}
+
 TEST_CASE("a memory that the target leaves empty still answers") {
   CHECK(Rig(MemoryParameters{}).read(5, 123, 10) == 15);
 }
