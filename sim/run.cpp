@@ -1,4 +1,4 @@
-#include "sim/run.h"
+#include "models/units/network.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "models/units/network.h"
 #include "sim/conclude.h"
 #include "sim/fault_text.h"
 #include "sim/trace_outcome.h"
@@ -94,6 +95,10 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
       faults.push_back(std::move(fault).value());
     }
   }
+  if (options.network == NetworkLevel::flit)
+    if (const auto why = no_flit_level(loaded.target))
+      wrong.error(Code::RDU6006, "--network flit", "'{}' has no flit level: {}", loaded.target.name, *why)
+          .suggest("run it with --network fast");
   if (wrong.has_errors()) return wrong;
   auto sources = operand_sources(p, loaded.folder, options.set);
   if (!sources) return sources.diagnostics();
@@ -137,6 +142,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   machine_options.shuffle_seed = options.shuffle_seed;
   if (options.jitter) machine_options.jitter_seed = *options.jitter * 2 + 1;
   machine_options.faults = faults;
+  machine_options.network = options.network;
   machine_options.stop = &stop;
   Machine machine(p, loaded.target, machine_options, result.images, fan_out);
   l.provenance.use(machine.provenance());

@@ -27,8 +27,9 @@ struct RunOptions {
   std::vector<Assignment> set;      // operands from files
   std::optional<Cycle> max_cycles;
   std::optional<double> max_seconds;
-  std::optional<Bytes> max_memory;      // absent: what this computer has
-  std::uint64_t shuffle_seed = 0;       // equal-time events in a random order (a test)
+  std::optional<Bytes> max_memory;  // absent: what this computer has
+  std::uint64_t shuffle_seed = 0;   // equal-time events in a random order (a test)
+  NetworkLevel network = NetworkLevel::fast;
   std::optional<std::uint64_t> jitter;  // links and stages are late at random, by this seed
   Understudy* understudy = nullptr;     // confirms the cure of a circular wait; may be null
   TraceOptions trace;
@@ -46,7 +47,7 @@ struct RunResult {
   TensorImages images;                // as the run left them; empty in a timing-only run
 };
 
-// Errors (nothing ran): RDU6002, RDU6003, RDU6004, RDU6007, RDU6009, RDU1001, RDU1017-RDU1020, RDU1025, RDU4105.
+// Errors (nothing ran): RDU6002, RDU6003, RDU6004, RDU6006 (the target has no flit level), RDU6007, RDU6009, RDU1001, RDU1017-RDU1020, RDU1025, RDU4105.
 Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& options);
 
 // How the machine ended, and why where somebody stopped it.

@@ -120,7 +120,7 @@ class ChipModule final : public sc_core::sc_module {
 struct Machine::Impl final : Outside, Surroundings {
   Impl(const SpatialProgram& p, const Target& t, const MachineOptions& o, TensorImages& images, EventSink& s)
       : program(p), target(t), options(o), sink(s) {
-    Elaboration e = elaborate(p, t, o.values, o.faults);
+    Elaboration e = elaborate(p, t, o.values, o.faults, o.network);
     laws = std::move(e.laws);
     chips.resize(e.chips.size());
     records.resize(e.chips.size());
@@ -295,6 +295,7 @@ MachineOutcome Machine::run() {
   for (const auto& c : m.chips) {
     if (!c) continue;
     out.page_handoffs += c->pages_pushed();
+    out.traversals += c->traversals();
     for (const ChipFaults::Active& f : c->faults().all()) out.struck[f.number] += f.struck;
   }
   return out;

@@ -15,6 +15,7 @@
 #include "models/events/events.h"
 #include "models/events/provenance.h"
 #include "models/units/fault.h"
+#include "models/units/network_level.h"
 #include "models/units/waiting.h"
 
 namespace rdusim {
@@ -27,8 +28,9 @@ struct MachineOptions {
   // every chip is woken at each of its event times. Both give the same.
   bool run_ahead = true;
   std::vector<Fault> faults;
-  std::uint64_t jitter_seed = 0;            // not 0: links and stages are late at random; values never change by it
-  const std::atomic<bool>* stop = nullptr;  // looked at after each event time; set by a checker or by Ctrl-C
+  NetworkLevel network = NetworkLevel::fast;  // flit requires !no_flit_level(target) (models/units/network.h)
+  std::uint64_t jitter_seed = 0;              // not 0: links and stages are late at random; values never change by it
+  const std::atomic<bool>* stop = nullptr;    // looked at after each event time; set by a checker or by Ctrl-C
 };
 
 struct MachineOutcome {
@@ -38,6 +40,7 @@ struct MachineOutcome {
   std::vector<Waiting> waiting;       // quiescent: everyone who has not finished, by id
   std::uint64_t activations = 0;      // of SC_METHODs
   std::uint64_t page_handoffs = 0;    // pages pushed
+  std::uint64_t traversals = 0;       // flit level: flits that crossed a switch
   std::vector<std::uint64_t> struck;  // by MachineOptions::faults: how often it changed what would have happened
 };
 

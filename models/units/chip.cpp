@@ -49,6 +49,7 @@ void Chip::advance(Cycle now) {
     for (std::size_t i = due_.size(); i > 1; --i) std::swap(due_[i - 1], due_[draw(shuffle_) % i]);
   for (const Event& e : due_) apply(e);
   commit();
+  if (c_.network.flits() != nullptr) step_flits();
 }
 
 // ---- phase 1: what happens in this cycle

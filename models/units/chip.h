@@ -73,6 +73,7 @@ class Chip {
     agcu_next,     // agcu: the load at the head of its queue
     transit,       // stage: the last leg of its oldest page
     memory_write,  // stage: a store's page is at the memory
+    flit_cycle,    // flit level: the network has something to do, after all that is granted
   };
 
   // Of a body's operands: a place of the stack each, and one to convert a page in before it is spread.
@@ -102,6 +103,7 @@ class Chip {
   // Everyone of the section who has not finished, and what it waits for.
   void waiting(SectionId section, std::vector<Waiting>& out) const;
   std::uint64_t pages_pushed() const { return pages_pushed_; }
+  std::uint64_t traversals() const { return c_.network.traversals(); }
   const ChipFaults& faults() const { return c_.faults; }
   ChipId id() const { return c_.chip; }
 
@@ -200,6 +202,16 @@ class Chip {
   void signal(const Path& path);
   Cycle hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes);
 
+  void reach_member(const LoadState& load, std::uint32_t member, Bytes bytes, Cycle head, Cycle tail);
+
+  // the network at its flit level (chip_flits.cpp)
+  std::uint32_t message(FlitMessage::What what, std::uint32_t unit, Bytes bytes, std::uint32_t leaves);
+  void step_flits();
+  void flits_left(const FlitMessage& m, Cycle at);
+  void leave_chip(const FlitMessage& m, Cycle head);
+  void flits_came(const FlitMessage& m, std::uint32_t leaf, Cycle head, Cycle tail);
+  void come_to(std::uint32_t channel, Bytes bytes, Cycle head, Cycle tail);
+
   // jitter
   static constexpr Cycles most_link_delay = 1 << 10, most_stage_delay = 1 << 8;
   Cycles delay(std::uint64_t unit, std::uint64_t nth, Cycles most) const;
@@ -294,7 +306,10 @@ class Chip {
   std::vector<std::byte> scratch_;
   std::vector<Event> due_;
   std::vector<Event> work_;
-  mutable std::vector<PortUse> loose_;  // scratch of loose_uses
+  std::vector<FlitMessage> messages_;
+  std::vector<std::uint32_t> free_messages_;
+  Cycle flits_wake_ = FlowNetwork::never;  // for which a flit_cycle event is pending
+  mutable std::vector<PortUse> loose_;     // scratch of loose_uses
   Cycle now_ = 0;
   std::uint64_t shuffle_ = 0;
   std::uint64_t jitter_ = 0;

@@ -40,6 +40,10 @@ void Chip::grant_chip_arrive(std::uint32_t channel, std::uint32_t bytes) {
   const Slot door = agcu.unit.inward(laws_.agcu, now_, bytes);
   const Cycle first = door.begin + laws_.agcu.latency;
   const Cycle last = door.end + laws_.agcu.latency;
+  if (c_.network.flits() != nullptr) {
+    c_.network.post(ch.inward, message(FlitMessage::What::inward, channel, bytes, 1), first, last, bytes);
+    return;
+  }
   c_.network.send(ch.inward, first, last, bytes);
   const Cycle tail = c_.network.tail(ch.inward, 0);
   const Cycles writing = laws_.pmu.write.span(bytes).ceil();
@@ -205,9 +209,17 @@ void Chip::send(std::uint32_t sender) {
   const std::span<const std::byte> bytes{values, laws_.values ? part.bytes : 0};
 
   const Pmu::Access out = c_.pmus[s.pmu].read(laws_.pmu, now_, part.bytes);
-  Cycle left = c_.network.send(shot.route, out.first, out.last, part.bytes);
-  Cycle link_first = 0, link_last = 0;
-  if (shot.leaves_chip) {
+  const bool flits = c_.network.flits() != nullptr;
+  std::uint32_t flying = 0;
+  Cycle left = 0, link_first = 0, link_last = 0;
+  if (flits) {
+    flying = message(FlitMessage::What::shot, sender, part.bytes, shot.leaves);
+    messages_[flying].shot = s.first_shot + static_cast<std::uint32_t>(s.page % s.shots);
+    c_.network.post(shot.route, flying, out.first, out.last, part.bytes);
+  } else {
+    left = c_.network.send(shot.route, out.first, out.last, part.bytes);
+  }
+  if (shot.leaves_chip && !flits) {
     const Slot door =
         c_.agcus[s.agcu].unit.outward(laws_.agcu, c_.network.head(shot.route, shot.agcu_leaf), part.bytes);
     link_first = door.begin + laws_.agcu.latency;
@@ -220,7 +232,11 @@ void Chip::send(std::uint32_t sender) {
     if (ch.unreachable) continue;
     if (const SendChannel* other = ch.faulty ? misaddressed(ch, page) : nullptr) {
       outside_.deliver(other->to_chip, other->there, other->sent, tag, bytes, part.bytes, now_);
-      hop(c_.relays[other->data.relay], link_first, link_last, part.bytes);
+      if (flits) {
+        messages_[flying].astray.emplace_back(i, other->data.relay);
+      } else {
+        hop(c_.relays[other->data.relay], link_first, link_last, part.bytes);
+      }
       continue;
     }
     if (ch.to_chip == c_.chip.value) {
@@ -228,6 +244,7 @@ void Chip::send(std::uint32_t sender) {
     } else {
       outside_.deliver(ch.to_chip, ch.there, page, tag, bytes, part.bytes, now_);
     }
+    if (flits) continue;
     if (ch.data.remote) {
       hop(c_.relays[ch.data.relay], link_first, link_last, part.bytes);
     } else {
@@ -243,6 +260,7 @@ void Chip::send(std::uint32_t sender) {
       const SendChannel& ch = c_.send_channels[s.first_channel + i];
       if (ch.unreachable) continue;
       if (ch.signal.remote) {
+        if (flits && shot.leaves_chip) continue;  // behind the page
         hop(c_.relays[ch.signal.relay], std::max(link_first, now_ + ch.signal.lead), 0, 0);
       } else {
         signal(ch.signal);
@@ -250,6 +268,7 @@ void Chip::send(std::uint32_t sender) {
     }
   s.busy = true;
   s.held_up = false;
+  if (flits) return;
   left = std::max(left, now_ + 1);
   put(left, sent, sender);
 }
@@ -265,6 +284,7 @@ void Chip::accept(std::uint32_t channel, std::uint64_t page, const PageTag& tag,
   h.tag = tag;
   h.bytes = std::min(bytes, b.slot_bytes);
   h.origin = when;
+  h.late = 0;
   if (laws_.values && !values.empty())
     std::copy_n(values.data(), std::min<std::size_t>(values.size(), b.slot_bytes), staged_slot(b, n));
 }
@@ -316,8 +336,11 @@ void Chip::start_receive(std::uint32_t stage) {
   }
   ++b.reserved;
   tell(PageReserved{now_, at(b), 1});
-  const Pmu::Access w = c_.pmus[s.pmu].write(laws_.pmu, now_, header(b, b.initial + k).bytes);
-  const Cycles busy = std::max<Cycles>(w.last - laws_.pmu.access - now_, 1) + late(s);
+  // A page that came in while nobody was in its way has been written since its bytes could follow without a gap.
+  const PageHeader& page = header(b, b.initial + k);
+  const Cycle from = page.late == 0 ? now_ : std::max(now_ - page.late, c_.engines[s.engine].free_at);
+  const Pmu::Access w = c_.pmus[s.pmu].write(laws_.pmu, from, page.bytes);
+  const Cycles busy = std::max(w.last, now_ + laws_.pmu.access + 1) - laws_.pmu.access - now_ + late(s);
   s.last_complete = std::max({s.last_complete, w.last, now_ + 1});
   put(s.last_complete, completed, stage);
   // Did it wait for the page to be sent, or for the page on its way?

@@ -334,17 +334,13 @@ void Chip::grant_transit(std::uint32_t stage) {
     if (page == nullptr) return;
     const Bytes bytes = page->bytes;
     const Cycle last = now_ + laws_.agcu.port.span(bytes).ceil();
-    c_.network.send(load.route, now_, last, bytes);
-    const Cycles writing = laws_.pmu.write.span(bytes).ceil();
-    for (std::uint32_t i = 0; i < load.members; ++i) {
-      const std::uint32_t which = c_.load_members[load.first_member + i];
-      StageState& member = c_.stages[which];
-      const Cycle tail = c_.network.tail(load.route, i);
-      const Cycle from = std::max(c_.network.head(load.route, i), tail - std::min(tail, writing));
-      const Pmu::Access w = c_.pmus[member.pmu].write(laws_.pmu, from, bytes);
-      member.last_complete = std::max({member.last_complete, w.last, now_ + 1});
-      put(member.last_complete, completed, which);
+    if (c_.network.flits() != nullptr) {
+      c_.network.post(load.route, message(FlitMessage::What::load, stage, bytes, load.members), now_, last, bytes);
+      return;
     }
+    c_.network.send(load.route, now_, last, bytes);
+    for (std::uint32_t i = 0; i < load.members; ++i)
+      reach_member(load, i, bytes, c_.network.head(load.route, i), c_.network.tail(load.route, i));
     return;
   }
   if (s.form == StageForm::store) {
@@ -371,6 +367,17 @@ void Chip::grant_transit(std::uint32_t stage) {
   const Cycle done = pushes ? c_.pmus[s.pmu].write(laws_.pmu, now_, bytes).last : now_;
   s.last_complete = std::max({s.last_complete, done, now_ + 1});
   put(s.last_complete, completed, stage);
+}
+
+// A load's page comes to a member of its multicast set.
+void Chip::reach_member(const LoadState& load, std::uint32_t member, Bytes bytes, Cycle head, Cycle tail) {
+  const std::uint32_t which = c_.load_members[load.first_member + member];
+  StageState& s = c_.stages[which];
+  const Cycles writing = laws_.pmu.write.span(bytes).ceil();
+  const Cycle from = std::max(head, tail - std::min(tail, writing));
+  const Pmu::Access w = c_.pmus[s.pmu].write(laws_.pmu, from, bytes);
+  s.last_complete = std::max({s.last_complete, w.last, now_ + 1});
+  put(s.last_complete, completed, which);
 }
 
 void Chip::start_store(std::uint32_t stage) {
@@ -429,6 +436,17 @@ void Chip::start_store(std::uint32_t stage) {
 
   claim(s, f);
   const Pmu::Access out = c_.pmus[s.pmu].read(laws_.pmu, now_, kept.bytes);
+  if (c_.network.flits() != nullptr) {
+    c_.network.post(store.route, message(FlitMessage::What::store, stage, kept.bytes, 1), out.first, out.last,
+                    kept.bytes);
+    const Cycle unhindered = c_.network.left_unhindered(out.first, out.last, kept.bytes);
+    started(s, std::max<Cycles>(unhindered - now_, 1) + late(s));
+    s.cause = StallCause::network_contention;
+    // Free when the page has left: flits_left().
+    c_.engines[s.engine].wake = true;
+    c_.engines[s.engine].free_at = FlowNetwork::never;
+    return;
+  }
   const Cycle left = c_.network.send(store.route, out.first, out.last, kept.bytes);
   const Cycles busy = std::max<Cycles>(left - now_, 1) + late(s);
   const Cycle tail = c_.network.tail(store.route, 0);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "compiler/ir/program.h"
@@ -323,6 +324,7 @@ struct SenderState {
 struct Shot {
   RouteRef route;  // leaves: local channels in order, then the AGCU where it leaves the chip
   std::uint32_t first_channel = 0, channels = 0;  // in shot_channels
+  std::uint32_t leaves = 0;
   bool leaves_chip = false;
   std::uint32_t agcu_leaf = 0;
 };
@@ -353,6 +355,7 @@ struct ReceiveChannel {
   std::uint64_t valid_seen = 0, valid_raised = 0, valid_consumed = 0;
   std::uint64_t generation = 0;  // barrier: generations left
   std::uint64_t signals = 0;     // valid or leave that arrived: what faults count
+  std::uint64_t due = 0;         // flit level: pages that the network has brought
   std::uint32_t edge = 0, from = 0, to = 0, receiver = 0;
   std::uint32_t receive = 0;
   std::uint32_t there = 0;                 // send channel on the sender's chip
@@ -379,6 +382,19 @@ struct ReceiveState {
   Handshake handshake = Handshake::token;
   bool touched = false;
   bool unreachable = false;
+};
+
+// A page in the network at the flit level, and what is to be done when it has left, and when it comes.
+struct FlitMessage {
+  enum class What : std::uint8_t { load, store, shot, inward };
+  What what = What::load;
+  std::uint32_t unit = 0;  // stage, stage, sender, receive channel
+  std::uint32_t shot = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t leaves = 0;  // that it has yet to reach
+  Cycle sent = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      astray;  // channels of the shot, and the relay each takes instead
 };
 
 struct FreeDeleter {

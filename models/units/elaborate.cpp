@@ -38,8 +38,9 @@ std::uint32_t slot_size(const Buffer& b) {
 
 class Elaborator {
  public:
-  Elaborator(const SpatialProgram& p, const Target& t, bool values, const std::vector<Fault>& faults)
-      : p_(p), t_(t), faults_(faults), frames_(page_frames(p)) {
+  Elaborator(const SpatialProgram& p, const Target& t, bool values, const std::vector<Fault>& faults,
+             NetworkLevel level)
+      : p_(p), t_(t), faults_(faults), level_(level), frames_(page_frames(p)) {
     Elaboration& e = out_;
     e.laws.pcu = Pcu(t.pcu, p.header.native_tile);
     e.laws.pmu = PmuLaw(t.pmu);
@@ -80,7 +81,7 @@ class Elaborator {
       c.used = true;
       c.chip = ChipId{id};
       c.section_stages.resize(p_.sections.size());
-      c.network = Network(t_.network);
+      c.network = Network(t_, level_);
       c.memories.emplace_back(t_.hbm);
       if (t_.ddr) c.memories.emplace_back(*t_.ddr);
     }
@@ -450,7 +451,7 @@ class Elaborator {
         store.agcu = agcu(id, agcu_of(g, i));
         store.memory = memory_of(*d.tensor);
         const Position to[] = {c.agcus[store.agcu].at};
-        store.route = network(id).route(g.sites[i].at, to);
+        store.route = network(id).route(g.sites[i].at, to, {false, 0});
         c.stores.push_back(std::move(store));
         break;
       }
@@ -515,7 +516,7 @@ class Elaborator {
         c.stages[stage_base_[n] + i].detail = c.stages[actor].detail;
         to.push_back(g.sites[i].at);
       }
-      load.route = network(id).route(c.agcus[load.agcu].at, to);
+      load.route = network(id).route(c.agcus[load.agcu].at, to, {true, std::nullopt});
     }
   }
 
@@ -852,7 +853,7 @@ class Elaborator {
       const Place b = place_of(to, send.receiver);
       if (a.chip != b.chip) {
         const Position site[] = {b.site};
-        ch.inward = network(b.chip).route(b.agcu, site);
+        ch.inward = network(b.chip).route(b.agcu, site, {true, std::nullopt});
       }
       there.receive_channels.push_back(ch);
       connect(e, send, n, m.send, a, b);
@@ -929,7 +930,10 @@ class Elaborator {
       shot.agcu_leaf = static_cast<std::uint32_t>(to.size());
       to.push_back(here.agcu);
     }
-    shot.route = network(id).route(here.site, to);
+    const std::optional<std::size_t> door =
+        shot.leaves_chip ? std::optional<std::size_t>(shot.agcu_leaf) : std::nullopt;
+    shot.leaves = static_cast<std::uint32_t>(to.size());
+    shot.route = network(id).route(here.site, to, {false, door});
     c.shots.push_back(shot);
     ++s.shots;
   }
@@ -1084,6 +1088,7 @@ class Elaborator {
   const SpatialProgram& p_;
   const Target& t_;
   const std::vector<Fault>& faults_;
+  const NetworkLevel level_;
   const std::vector<PageFrame> frames_;  // by buffer
   Elaboration out_;
   std::vector<ChipScratch> scratch_;
@@ -1096,8 +1101,8 @@ class Elaborator {
 }  // namespace
 
 Elaboration elaborate(const SpatialProgram& program, const Target& target, bool values,
-                      const std::vector<Fault>& faults) {
-  return Elaborator(program, target, values, faults).run();
+                      const std::vector<Fault>& faults, NetworkLevel network) {
+  return Elaborator(program, target, values, faults, network).run();
 }
 
 }  // namespace rdusim

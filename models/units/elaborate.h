@@ -17,6 +17,6 @@ struct Elaboration {
 // Requires a placed program whose ids resolve. What does not fit together (a port whose buffer is not on the stage's
 // site, a route that is none) is left unconnected, or connected by the target's own route: the machine obeys.
 Elaboration elaborate(const SpatialProgram& program, const Target& target, bool values,
-                      const std::vector<Fault>& faults);
+                      const std::vector<Fault>& faults, NetworkLevel network = NetworkLevel::fast);
 
 }  // namespace rdusim

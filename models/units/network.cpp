@@ -1,5 +1,7 @@
 #include "models/units/network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace rdusim {
@@ -18,12 +20,43 @@ Network::Network(const NetworkParameters& p)
       endpoint_(p.endpoint_cycles),
       control_hop_(p.control_hop_cycles) {}
 
+std::optional<std::string> no_flit_level(const Target& target) {
+  const NetworkParameters& p = target.network;
+  if (Fraction{p.flit_bytes, 1} < p.link_bytes_per_cycle)
+    return fmt::format("its links carry {} bytes a cycle, more than a flit of {}", to_string(p.link_bytes_per_cycle),
+                       p.flit_bytes);
+  if (p.hop_cycles == 0 || p.endpoint_cycles == 0)
+    return fmt::format("a hop takes {} cycles and an end {}, where flits take at least one", p.hop_cycles,
+                       p.endpoint_cycles);
+  return std::nullopt;
+}
+
+Network::Network(const Target& t, NetworkLevel level) : Network(t.network) {
+  if (level == NetworkLevel::fast) return;
+  const NetworkParameters& p = t.network;
+  const Fraction pmu = std::max(t.pmu.read_bytes_per_cycle, t.pmu.write_bytes_per_cycle);
+  const Fraction links = divide(pmu, p.link_bytes_per_cycle).value_or(Fraction{1, 1});
+  constexpr std::uint64_t most = FlowNetwork::most_locals - 1;
+  pmu_ports_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>((links.num + links.den - 1) / links.den, 1, most));
+  FlowNetworkParameters f;
+  f.width = t.mesh.width;
+  f.height = t.mesh.height;
+  f.locals = pmu_ports_ + 1;
+  f.vcs = p.virtual_channels;
+  f.buffer_flits = p.buffer_flits;
+  f.hop_cycles = static_cast<std::uint32_t>(p.hop_cycles);
+  f.endpoint_cycles = static_cast<std::uint32_t>(p.endpoint_cycles);
+  f.period = divide(Fraction{p.flit_bytes, 1}, p.link_bytes_per_cycle).value_or(Fraction{1, 1});
+  flits_ = std::make_unique<FlowNetwork>(f);
+}
+
 Cycles Network::control(Position a, Position b) const {
   return std::max<Cycles>(1, control_hop_ * (Cycles{distance(a.x, b.x)} + distance(a.y, b.y)));
 }
 
 void Network::reset() {
   for (SerialResource& l : links_) l.reset();
+  if (flits_) flits_->reset();
 }
 
 Cycle Network::send(const RouteRef& route, Cycle now, Cycle ready, Bytes bytes) {
@@ -62,7 +95,16 @@ std::uint32_t Network::Builder::link(Position at, std::uint32_t direction) {
   return known - 1;
 }
 
-RouteRef Network::Builder::route(Position from, std::span<const Position> to) {
+// A unit's port: those of the PMUs of a site come first, then the AGCU's. Routes take them in turn.
+FlowNetwork::End Network::Builder::unit(Position at, bool agcu, std::vector<std::uint32_t>& taken) {
+  const Position p = clamp(at);
+  const std::uint32_t node = p.y * mesh_.width + p.x;
+  if (agcu) return {node, network_.pmu_ports_};
+  taken.resize(std::size_t{mesh_.width} * mesh_.height);
+  return {node, taken[node]++ % network_.pmu_ports_};
+}
+
+RouteRef Network::Builder::route(Position from, std::span<const Position> to, Agcus agcus) {
   RouteRef r;
   r.hops = static_cast<std::uint32_t>(network_.hops_.size());
   r.leaves = static_cast<std::uint32_t>(network_.leaf_.size());
@@ -99,6 +141,11 @@ RouteRef Network::Builder::route(Position from, std::span<const Position> to) {
   touched_.clear();
   r.count = static_cast<std::uint32_t>(network_.hops_.size()) - r.hops;
   if (network_.head_.size() <= r.count) network_.head_.resize(r.count + std::size_t{1});
+  if (network_.flits_) {
+    std::vector<FlowNetwork::End> ends;
+    for (std::size_t i = 0; i < to.size(); ++i) ends.push_back(unit(to[i], agcus.to == i, sinks_));
+    r.flow = network_.flits_->add_flow(unit(from, agcus.from, sources_), ends);
+  }
   return r;
 }
 

@@ -1,4 +1,7 @@
-// The on-chip vector network, at its fast level: a page takes each link of its route in turn.
+// The on-chip vector network. At its fast level a page takes each link of its route in turn; at its flit level it is a
+// stream of flits, cycle by cycle (models/network/flow_network.h), and what becomes of a page is known later.
+//
+// Fast level:
 //
 //   route    dimension order, x first. From one source the routes to several places are a tree: a multicast page takes
 //            every link of the tree once.
@@ -11,13 +14,22 @@
 //   control  tokens and barriers travel on wires of their own, `control_hop` a hop, without contention.
 //   numbers  all from the target.
 //   never    judges, and keeps no state for links that no route uses.
+//
+// Flit level: a multicast page is a tree here as well, copied where routes part. PMU and AGCUs of a site have ports of
+// their own at its switch, the PMU as many as its read and write ports need to keep their rates; routes take the ports of
+// a unit in turn. A route without contention takes as long as at the fast level.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "compiler/target/target.h"
+#include "models/network/flow_network.h"
+#include "models/units/network_level.h"
 #include "models/units/serial_resource.h"
 
 namespace rdusim {
@@ -27,21 +39,33 @@ struct RouteRef {
   std::uint32_t hops = 0;    // first of its hops
   std::uint32_t count = 0;   // number of hops
   std::uint32_t leaves = 0;  // first of its leaves
+  std::uint32_t flow = 0;    // at the flit level
 };
+
+// Why a run on `target` cannot have its network at the flit level; nothing if it can.
+std::optional<std::string> no_flit_level(const Target& target);
 
 class Network {
  public:
   Network() = default;
   explicit Network(const NetworkParameters& p);
+  // Requires, of the flit level, !no_flit_level(t).
+  Network(const Target& t, NetworkLevel level);
 
   // ---- elaboration: routes that will be used; links come to be with the first route over them.
   // Positions beyond the mesh are taken at its edge.
   class Builder {
    public:
     Builder(Network& network, const Mesh& mesh);
-    RouteRef route(Position from, std::span<const Position> to);
+    // Which of a route's ends are AGCUs; the others are PMUs.
+    struct Agcus {
+      bool from = false;
+      std::optional<std::size_t> to = std::nullopt;  // index into `to`
+    };
+    RouteRef route(Position from, std::span<const Position> to, Agcus agcus = {false, std::nullopt});
 
    private:
+    FlowNetwork::End unit(Position at, bool agcu, std::vector<std::uint32_t>& taken);
     std::uint32_t link(Position at, std::uint32_t direction);
     Position clamp(Position p) const;
     Network& network_;
@@ -49,6 +73,7 @@ class Network {
     std::vector<std::uint32_t> link_at_;  // (site, direction) -> link + 1
     std::vector<std::uint32_t> node_at_;  // scratch: site -> node + 1 of the route being built
     std::vector<std::uint32_t> touched_;
+    std::vector<std::uint32_t> sources_, sinks_;  // flit level, by (site, unit): routes that start, and end, there
   };
 
   // Sends a page of `bytes` whose head is ready at `now` and whose last byte is ready not before `ready`. Afterwards
@@ -62,7 +87,22 @@ class Network {
     return own > last ? own : last;
   }
 
+  // ---- flit level
+  // Null at the fast level.
+  FlowNetwork* flits() { return flits_.get(); }
+  std::uint64_t traversals() const { return flits_ ? flits_->traversals() : 0; }
+  // Sends a page: its first byte is ready at `from`, its last one at `ready`.
+  void post(const RouteRef& route, std::uint32_t page, Cycle from, Cycle ready, Bytes bytes) {
+    flits_->send(route.flow, page, static_cast<std::uint32_t>(bytes <= flit_ ? 1 : (bytes + flit_ - 1) / flit_), from,
+                 ready);
+  }
+
   Cycles control(Position a, Position b) const;  // a signal's time on the control wires; at least one cycle
+  // When the last byte of a page has left its source, if nothing is in its way.
+  Cycle left_unhindered(Cycle from, Cycle ready, Bytes bytes) const {
+    const Cycle left = from + endpoint_ + duration(bytes);
+    return left > ready ? left : ready;
+  }
   // Cycles that a page occupies a link, rounded up.
   Cycles duration(Bytes bytes) const { return span(bytes).ceil(); }
   std::size_t links() const { return links_.size(); }
@@ -79,6 +119,8 @@ class Network {
     return node == 0 ? 0 : hops_[route.hops + node - 1].depth;
   }
 
+  std::unique_ptr<FlowNetwork> flits_;
+  std::uint32_t pmu_ports_ = 1;
   Rate rate_;
   Bytes flit_ = 1;
   Cycles hop_ = 0, endpoint_ = 0, control_hop_ = 0;

@@ -190,7 +190,8 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.run->add_option("--max-cycles", raw.max_cycles, "stops there, with status 3");
   c.run->add_option("--max-seconds", raw.max_seconds, "stops then, with status 3");
   c.run->add_option("--max-memory", raw.max_memory, "refuses what needs more: 8GB, 512MiB");
-  c.run->add_option("--network", raw.network, "fast, or flit (later version)")->capture_default_str();
+  c.run->add_option("--network", raw.network, "the on-chip network: fast, or flit (cycle by cycle, slower)")
+      ->capture_default_str();
   c.run->add_option("--processes", raw.processes, "1; more in a later version")->capture_default_str();
   c.run
       ->add_option("--trace", raw.run.trace.files,
@@ -334,8 +335,9 @@ Result<Request> compile_request(Raw& raw) {
 
 Result<Request> run_request(Raw& raw) {
   RunRequest& r = raw.run;
-  if (raw.network == "flit") return not_yet("--network flit", "use --network fast");
-  if (raw.network != "fast") return usage(fmt::format("--network: '{}' is not one of fast, flit", raw.network));
+  r.flit_network = raw.network == "flit";
+  if (!r.flit_network && raw.network != "fast")
+    return usage(fmt::format("--network: '{}' is not one of fast, flit", raw.network));
   if (!raw.vcd.empty()) {
     if (std::filesystem::path(raw.vcd).extension() != ".vcd") return usage("--vcd: its file ends in .vcd");
     r.trace.files.push_back(raw.vcd);

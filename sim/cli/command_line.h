@@ -42,6 +42,7 @@ struct RunRequest {
   bool timing_only = false;
   bool collect_violations = false;
   bool allow_refuted = false;
+  bool flit_network = false;
   bool json = false;  // the report on standard output instead of the summary
   std::vector<std::string> faults;
   std::optional<std::uint64_t> jitter;

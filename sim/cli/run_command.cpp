@@ -21,7 +21,7 @@ JsonObject reported_options(const RunRequest& r) {
   j.set("target", r.target.empty() ? Json() : Json(r.target));
   j.set("check", name_of(r.check));
   j.set("timing_only", r.timing_only);
-  j.set("network", "fast");
+  j.set("network", r.flit_network ? "flit" : "fast");
   j.set("collect_violations", r.collect_violations);
   j.set("allow_refuted", r.allow_refuted);
   JsonArray faults;
@@ -135,6 +135,7 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
   options.collect_violations = request.collect_violations;
   options.faults = request.faults;
   options.jitter = request.jitter;
+  options.network = request.flit_network ? NetworkLevel::flit : NetworkLevel::fast;
   options.set = request.set;
   options.max_cycles = request.max_cycles;
   options.max_seconds = request.max_seconds;
