@@ -10,12 +10,15 @@
 //     they take longer; landings are taken to be double buffers
 //   a ring: each page goes all the way round before the next, a step of an item following its last as soon as it has
 //     come (alpha + beta / items) and the links have served the other lanes (beta)
+//   a halving and doubling: as a ring, of steps that differ in bytes and in who meets whom (hypercube.h)
 #include <algorithm>
 #include <map>
 
 #include "compiler/cost/cost.h"
 #include "compiler/cost/crossing_trips.h"
 #include "compiler/cost/exact.h"
+#include "compiler/ir/collective_order.h"
+#include "compiler/ir/hypercube.h"
 #include "compiler/target/topology.h"
 
 namespace rdusim {
@@ -56,15 +59,16 @@ class Steps {
     for (const auto& [resource, time] : step.busy) busy_[resource] = plus(busy_[resource], time);
   }
 
-  // `count` steps of a ring, each of which waits for the one before; a page is done with all before the next begins.
-  void add_round(const std::vector<Flow>& flows, std::uint64_t count) {
+  // `count` steps each of which waits for the one before; a page is done with all before the next begins. What a flow
+  // carries of a page crosses in `pieces`, which wait for each other where the hand-off moves one at a time.
+  void add_round(const std::vector<Flow>& flows, std::uint64_t count, std::uint64_t pieces = 1) {
     if (flows.empty() || count == 0) return;
     const Step step = measure(flows);
     count_bytes(flows, count);
     const Cycles beta = share_of(step.beta, 1, pages_), lane = share_of(beta, 1, lanes_);
     // A step needs the landing that the one before filled only where the hand-off moves one page at a time; the very
     // first finds it free.
-    const Cycles alpha = trips_.windowed ? seen_after(step) : period(step);
+    const Cycles alpha = trips_.windowed ? seen_after(step) : times(period(step), pieces);
     latency_ = plus(latency_, plus(times(alpha, count - 1), seen_after(step)));
     const Cycles next = std::max(plus(alpha, lane), beta);
     rounds_ = plus(rounds_, plus(times(next, times(count, pages_) - 1), plus(seen_after(step), beta)));
@@ -173,6 +177,67 @@ std::vector<Flow> all_to_all(std::size_t n, Bytes bytes) {
       if (i != j) flows.push_back({i, j, bytes});
   return flows;
 }
+// Blocks that the partners of a step exchange.
+std::vector<Flow> exchange(const Hypercube& cube, const std::vector<std::uint32_t>& by_chip, std::uint32_t step,
+                           Bytes block) {
+  std::vector<Flow> flows;
+  for (std::uint32_t c = 0; c < cube.corners(); ++c)
+    flows.push_back({by_chip[cube.member(c)], by_chip[cube.member(c ^ 1u << step)], times(block, cube.crossing(step))});
+  return flows;
+}
+// Guests to their corners, or back.
+std::vector<Flow> guests(const Hypercube& cube, const std::vector<std::uint32_t>& by_chip, bool back, Bytes bytes) {
+  std::vector<Flow> flows;
+  for (std::uint32_t c = 0; c < cube.guests(); ++c) {
+    const std::size_t corner = by_chip[cube.member(c)], guest = by_chip[*cube.guest(c)];
+    flows.push_back(back ? Flow{corner, guest, bytes} : Flow{guest, corner, bytes});
+  }
+  return flows;
+}
+void halving_doubling(Steps& steps, const std::vector<ChipId>& members, Bytes lane, std::uint64_t lanes) {
+  const Hypercube cube(static_cast<std::uint32_t>(members.size()));
+  const std::vector<std::uint32_t> by_chip = in_order_of_chips(members);
+  const Bytes whole = times(lane, lanes), block = times(share_of(lane, 1, cube.corners()), lanes);
+  steps.add(guests(cube, by_chip, false, whole));
+  for (std::uint32_t t = 0; t < cube.steps(); ++t)
+    steps.add_round(exchange(cube, by_chip, t, block), 1, cube.crossing(t));
+  for (std::uint32_t t = cube.steps(); t-- > 0;)
+    steps.add_round(exchange(cube, by_chip, t, block), 1, cube.crossing(t));
+  steps.add(guests(cube, by_chip, true, whole));
+}
+// Up the tree level by level, and (all) down again. `order`: the members' places, the root's first.
+void along_tree(Steps& steps, std::vector<std::uint32_t> order, bool all, Bytes whole) {
+  const BinaryTree tree(static_cast<std::uint32_t>(order.size()));
+  std::vector<std::vector<Flow>> up, down;  // by level of the child
+  for (std::uint32_t i = 1; i < tree.size(); ++i) {
+    const std::uint32_t level = tree.depth(i), child = order[i], parent = order[*tree.parent(i)];
+    if (up.size() < level) up.resize(level), down.resize(level);
+    up[level - 1].push_back({child, parent, whole});
+    down[level - 1].push_back({parent, child, whole});
+  }
+  for (std::size_t level = up.size(); level-- > 0;) steps.add(up[level]);
+  for (std::size_t level = 0; all && level < down.size(); ++level) steps.add(down[level]);
+}
+void level_by_level(Steps& steps, const std::vector<ChipId>& members, std::uint32_t node_chips, Bytes lane,
+                    std::uint64_t lanes) {
+  const TwoLevels levels(members, node_chips);
+  const Bytes chunk = times(share_of(lane, 1, levels.chunks()), lanes);
+  std::vector<Flow> into, between, out;
+  for (std::size_t v = 0; v < levels.nodes().size(); ++v)
+    for (std::uint32_t j = 0; j < levels.chunks(); ++j) {
+      const std::uint32_t owner = levels.owner(v, j);
+      for (const std::uint32_t m : levels.nodes()[v]) {
+        if (m == owner) continue;
+        into.push_back({m, owner, chunk});
+        out.push_back({owner, m, chunk});
+      }
+      for (std::size_t other = 0; other < levels.nodes().size(); ++other)
+        if (other != v) between.push_back({owner, levels.owner(other, j), chunk});
+    }
+  steps.add(into);
+  steps.add(between);
+  steps.add(out);
+}
 std::vector<Flow> to_first(std::size_t n, Bytes bytes) {
   std::vector<Flow> flows;
   for (std::size_t i = 1; i < n; ++i) flows.push_back({i, 0, bytes});
@@ -193,7 +258,9 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
   if (algorithm == CollectiveAlgorithm::automatic) {
     CollectiveCost best =
         estimate_collective(kind, CollectiveAlgorithm::through_one, bytes, lanes, members, target, pages);
-    for (const auto other : {CollectiveAlgorithm::direct, CollectiveAlgorithm::ring}) {
+    for (const auto other :
+         {CollectiveAlgorithm::direct, CollectiveAlgorithm::ring, CollectiveAlgorithm::halving_doubling,
+          CollectiveAlgorithm::tree, CollectiveAlgorithm::hierarchical}) {
       const CollectiveCost cost = estimate_collective(kind, other, bytes, lanes, members, target, pages);
       if (cost.cycles < best.cycles) best = cost;
     }
@@ -206,6 +273,7 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
   const Bytes whole = times(lane, lanes);
   const Bytes chunk = times(share_of(lane, 1, n), lanes);
   const bool through_one = algorithm == CollectiveAlgorithm::through_one;
+  const bool halves = algorithm == CollectiveAlgorithm::halving_doubling;
   const bool is_ring = algorithm == CollectiveAlgorithm::ring;
   Steps steps(target, members, lanes, std::max<std::uint64_t>(pages, 1));
   switch (kind) {
@@ -215,6 +283,12 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
         steps.add(from_first(n, whole));
       } else if (is_ring) {
         steps.add_round(ring(n, chunk), 2 * (n - 1));
+      } else if (halves) {
+        halving_doubling(steps, members, lane, lanes);
+      } else if (algorithm == CollectiveAlgorithm::tree) {
+        along_tree(steps, tree_order(members), true, whole);
+      } else if (algorithm == CollectiveAlgorithm::hierarchical) {
+        level_by_level(steps, members, target.node_chips, lane, lanes);
       } else {
         steps.add(all_to_all(n, chunk));
         steps.add(all_to_all(n, chunk));
@@ -227,6 +301,8 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
         std::vector<Flow> line = ring(n, whole);
         line.erase(line.begin());
         for (const Flow& flow : line) steps.add({flow});
+      } else if (algorithm == CollectiveAlgorithm::tree) {
+        along_tree(steps, tree_order(members), false, whole);
       } else {
         steps.add(all_to_all(n, chunk));
         steps.add(to_first(n, chunk));

@@ -197,6 +197,12 @@ constexpr EnumName spelling(CollectiveAlgorithm e) {
       return "direct";
     case CollectiveAlgorithm::ring:
       return "ring";
+    case CollectiveAlgorithm::halving_doubling:
+      return "halving_doubling";
+    case CollectiveAlgorithm::tree:
+      return "tree";
+    case CollectiveAlgorithm::hierarchical:
+      return "hierarchical";
   }
   return {};
 }

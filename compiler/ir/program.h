@@ -299,6 +299,9 @@ enum class CollectiveAlgorithm : std::uint8_t {
   through_one,  // reduced on the first member, then (all_reduce) sent to all
   direct,       // chunk j is reduced on member j, which sends it to all
   ring,
+  halving_doubling,  // partners exchange halves, quarters, ..., then put them together again in reverse; any number of members
+  tree,              // reduced along a binary tree, and sent back along it
+  hierarchical,  // within the nodes of a machine of two levels, between them, and within them again
 };
 
 // One chip's part in a collective, from the shard pass to the collective pass, which expands it and leaves the entry in

@@ -6,6 +6,7 @@
 
 #include "compiler/cost/cost.h"
 #include "compiler/cost/traffic.h"
+#include "compiler/ir/collective_order.h"
 #include "compiler/ir/print.h"
 #include "compiler/passes/expand.h"
 #include "compiler/passes/mutate.h"
@@ -17,7 +18,8 @@ namespace rdusim {
 namespace {
 
 constexpr std::array algorithms = {CollectiveAlgorithm::through_one, CollectiveAlgorithm::direct,
-                                   CollectiveAlgorithm::ring};
+                                   CollectiveAlgorithm::ring,        CollectiveAlgorithm::halving_doubling,
+                                   CollectiveAlgorithm::tree,        CollectiveAlgorithm::hierarchical};
 
 // What is had of a site already, at the fullest site of a member's group: by the stages of its section, which alone are
 // configured at the time, but for semaphores, which are given out once for all sections.
@@ -36,7 +38,12 @@ class Chooser {
   std::string why_not(const Collective& c, const std::vector<Member>& members, CollectiveAlgorithm algorithm) const {
     if (c.kind == CollectiveKind::all_gather && algorithm != CollectiveAlgorithm::direct)
       return "an all-gather is carried out directly, pages going from their chip to every other";
-    const SiteDemand demand = demand_of(p_, c, members, algorithm);
+    const bool in_nodes = algorithm == CollectiveAlgorithm::hierarchical;
+    if (c.kind == CollectiveKind::reduce && (in_nodes || algorithm == CollectiveAlgorithm::halving_doubling))
+      return "it leaves the result on every chip";
+    if (in_nodes && by_node(c.members, target_.node_chips).size() < 2)
+      return target_.node_chips == 0 ? "the target's chips do not stand in nodes" : "all its chips are in one node";
+    const SiteDemand demand = demand_of(p_, c, members, algorithm, target_);
     const SiteResources& site = target_.site;
     const SiteUse use = use_of(members);
     const auto lacking = [&](std::uint64_t wanted, std::uint64_t limit, std::string_view what) {
@@ -59,7 +66,8 @@ class Chooser {
   // Whether the buffers, double, will fit the PMU: `memory` has the last word, this keeps `automatic` from asking for
   // what it would refuse.
   bool fits_memory(const Collective& c, const std::vector<Member>& members, CollectiveAlgorithm algorithm) const {
-    return use_of(members).bytes + 2 * demand_of(p_, c, members, algorithm).bytes <= target_.pmu.capacity_bytes;
+    return use_of(members).bytes + 2 * demand_of(p_, c, members, algorithm, target_).bytes <=
+           target_.pmu.capacity_bytes;
   }
 
  private:
@@ -181,7 +189,7 @@ Result<Choice> choose(const SpatialProgram& p, const Collective& c, const std::v
 }
 
 // Replaces the order of additions of the operator by the algorithm's.
-void reorder(SpatialProgram& p, const Collective& c) {
+void reorder(SpatialProgram& p, const Collective& c, const Target& target) {
   std::vector<SummationTree> trees;
   for (SummationTree& tree : p.trees) {
     if (tree.op != c.op) {
@@ -191,7 +199,7 @@ void reorder(SpatialProgram& p, const Collective& c) {
     std::vector<Sum> parts;
     for (const ChipId chip : c.members)
       parts.push_back(part_of(tree.nodes, mutated("collective.tree_of_one_chip", chip, c.members.front())));
-    std::vector<Sum> sums = sums_of(c.kind, c.algorithm, parts);
+    std::vector<Sum> sums = sums_of(c, parts, target);
     for (std::uint32_t chunk = 0; chunk < sums.size(); ++chunk)
       trees.push_back(
           {{},
@@ -248,7 +256,7 @@ Result<SpatialProgram> collective(SpatialProgram program, const Target& target) 
     program.collectives[i] = entry;
     mark(gone, members);
     expand(program, entry, members, choice->algorithm, target);
-    if (entry.kind != CollectiveKind::all_gather) reorder(program, entry);
+    if (entry.kind != CollectiveKind::all_gather) reorder(program, entry, target);
   }
   if (out.has_errors()) return out;
   drop(program, gone);

@@ -1,4 +1,4 @@
-// The three ways in which a collective is carried out, as Recv and Generic stages, buffers and edges.
+// The ways in which a collective is carried out, as Recv and Generic stages, buffers and edges.
 //
 //   through_one  the first member's fold adds all partials, a member a phase, in member order; all_reduce: its result
 //                crosses to the others
@@ -9,6 +9,15 @@
 //   ring         all_reduce: member r starts with its own chunk r; a page goes round with each member's chunk added in
 //                turn, n - 1 steps, and n - 1 more until all have it. reduce: along the line 1, 2, ..., n - 1, 0, a
 //                page at a time.
+//   halving_doubling
+//                all_reduce: partners exchange halves of a page, then quarters, ..., and add (compiler/ir/hypercube.h);
+//                what is added is put together again by doubling. A step begins when the one before has wholly come.
+//                Members stand in the order of their chips.
+//   tree         along a binary tree whose subtrees are neighbours: a member adds its children's sums to its own part and
+//                sends the sum to its parent; all_reduce: the root's goes down again, each member forwarding what lands.
+//   hierarchical on a machine of nodes, all_reduce: as direct's first half within each node, then between those of all
+//                nodes that have the same chunk, then as direct's second half. A node of fewer members than another deals
+//                its chunks to them in turn.
 //
 // Instance i of a member's group exchanges with instance i of the others': each site does the collective of its own
 // pages. Partials cross and are added in the accumulator's type; only a final value is converted to the result's type.
@@ -34,7 +43,7 @@ struct SiteDemand {
   std::uint64_t contexts = 0;
   std::uint64_t vector_inputs = 0;  // pages of different ports that a firing takes
   std::uint64_t vector_outputs = 0;
-  Bytes bytes = 0;  // of a page of each of the buffers
+  Bytes bytes = 0;  // of a page of each of the buffers, or of all pages that it must hold at once
   friend bool operator==(const SiteDemand&, const SiteDemand&) = default;
 };
 
@@ -57,11 +66,13 @@ std::vector<Member> members_of(const SpatialProgram& program, const Collective& 
 
 // All of it but bytes and whole pages' sizes, before there is a program: over `chips` members, `convert` where the
 // result's type is not the accumulator's. `algorithm` is not automatic, which asks for nothing; a gather is direct.
-SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::uint32_t chips, bool convert);
+// Members are the first chips of the machine.
+SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::uint32_t chips, bool convert,
+                     const Target& target);
 
 // Requires at least two members. `algorithm` is not automatic; a gather is direct.
 SiteDemand demand_of(const SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
-                     CollectiveAlgorithm algorithm);
+                     CollectiveAlgorithm algorithm, const Target& target);
 
 // Adds stages, buffers and edges that carry out `collective` and lets the stores take their pages from them. What the
 // shard pass left (the CollectiveStages, their edges, their outcomes' buffers and edges) stays, unused by any store.
@@ -69,7 +80,8 @@ SiteDemand demand_of(const SpatialProgram& program, const Collective& collective
 void expand(SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
             CollectiveAlgorithm algorithm, const Target& target);
 
-// The order of additions, a sum a chunk (one sum where pages are not cut), of the members' own sums.
-std::vector<Sum> sums_of(CollectiveKind kind, CollectiveAlgorithm algorithm, const std::vector<Sum>& parts);
+// The order of additions, a sum a chunk (one sum where pages are not cut), of the members' own sums. `algorithm` is not
+// automatic.
+std::vector<Sum> sums_of(const Collective& collective, const std::vector<Sum>& parts, const Target& target);
 
 }  // namespace rdusim

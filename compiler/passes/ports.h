@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "compiler/ir/program.h"
 
@@ -25,6 +26,18 @@ inline Cyclic<std::uint32_t> in_phases(std::uint32_t begin, std::uint32_t end, s
   if (begin > 0) c.push_back({begin, 0});
   c.push_back({end - begin, 1});
   if (end < phases) c.push_back({phases - end, 0});
+  return c;
+}
+
+// A value a phase. Requires at least one.
+template <class T>
+Cyclic<T> by_phase(const std::vector<T>& values) {
+  Cyclic<T> c;
+  for (const T& value : values)
+    if (!c.empty() && c.back().value == value)
+      ++c.back().repeat;
+    else
+      c.push_back({1, value});
   return c;
 }
 

@@ -178,12 +178,13 @@ class Scorer {
 
 // What the sites of a chip must keep for the collectives of `plan`, which come to be after tiling. Where the algorithm
 // is open, what the most frugal one takes.
-SiteDemand kept_for_collectives(const ShardPlan& plan, DType operand, DType result) {
+SiteDemand kept_for_collectives(const ShardPlan& plan, DType operand, DType result, const Target& target) {
   if (plan.chips < 2) return {};
   const bool convert = accumulator_of(operand) != result;
-  if (plan.kind == ShardKind::column) return counts_of(CollectiveKind::all_gather, plan.algorithm, plan.chips, convert);
+  if (plan.kind == ShardKind::column)
+    return counts_of(CollectiveKind::all_gather, plan.algorithm, plan.chips, convert, target);
   const bool open = plan.algorithm == CollectiveAlgorithm::automatic;
-  return counts_of(plan.collective, open ? CollectiveAlgorithm::ring : plan.algorithm, plan.chips, convert);
+  return counts_of(plan.collective, open ? CollectiveAlgorithm::ring : plan.algorithm, plan.chips, convert, target);
 }
 
 // Slices of a contraction that one site can fold: each but its own takes a landing buffer there (a quarter of the
@@ -299,7 +300,7 @@ std::optional<BlockPlan> plan_of(const SpatialProgram& program, const Work& w, c
   if (op.kind == OperatorKind::rotary) return rotary_plan(graph, w, pin, t);
   if (op.kind != OperatorKind::matmul) return row_plan(graph, w, pin, t);
   const DType operand = graph.operand(op.in[0]).dtype, result = graph.operand(op.out).dtype;
-  const SiteDemand kept = kept_for_collectives(program.header.plan, operand, result);
+  const SiteDemand kept = kept_for_collectives(program.header.plan, operand, result, t);
   return best_plan(w, product_stack(graph, op), pin, operand, result, most_split(t, kept, graph.operators.size()), t);
 }
 

@@ -384,6 +384,7 @@ std::uint32_t read_machine(Section section, Target& out, Faults& faults) {
               out.chips);
     node_chips = 0;
   }
+  out.node_chips = node_chips;
   return node_chips;
 }
 

@@ -155,6 +155,7 @@ struct Target {
 
   Fraction clock_ghz;
   std::uint32_t chips = 0;        // sockets of the machine
+  std::uint32_t node_chips = 0;   // of a node, which divide `chips`: chip i is in node i / node_chips; 0: no nodes
   std::uint32_t native_tile = 0;  // rows and columns of a tile
   Mesh mesh;
   SiteResources site;

@@ -148,7 +148,11 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.compile->add_option("--chips", raw.compile_chips,
                         "chips to spread the model over (default: portable, decided when it is run)");
   c.compile->add_option("--shard", raw.shard, "row, column or tensor (default: what fits the workload)");
-  c.compile->add_option("--collective", raw.collective, "auto, through-one, direct, ring, or reduce (to one chip)")
+  c.compile
+      ->add_option(
+          "--collective", raw.collective,
+          "auto, through-one, direct, ring, halving-doubling, tree, hierarchical (within nodes, then between them), "
+          "or reduce (to one chip)")
       ->capture_default_str();
   c.compile->add_flag("--uneven", raw.compile.options.plan.uneven, "accept shards of different sizes");
   c.compile->add_flag("--pad", raw.compile.options.plan.pad,
@@ -319,11 +323,17 @@ Result<Request> compile_request(Raw& raw) {
   else if (algorithm == "reduce") {
     plan.algorithm = CollectiveAlgorithm::through_one;
     plan.collective = CollectiveKind::reduce;
-  } else if (algorithm == "halving-doubling" || algorithm == "tree" || algorithm == "hierarchical") {
-    return not_yet("--collective " + algorithm, "use auto, through-one, direct, ring or reduce");
+  } else if (algorithm == "halving-doubling") {
+    plan.algorithm = CollectiveAlgorithm::halving_doubling;
+  } else if (algorithm == "tree") {
+    plan.algorithm = CollectiveAlgorithm::tree;
+  } else if (algorithm == "hierarchical") {
+    plan.algorithm = CollectiveAlgorithm::hierarchical;
   } else {
     return usage(
-        fmt::format("--collective: '{}' is not one of auto, through-one, direct, ring, reduce", raw.collective));
+        fmt::format("--collective: '{}' is not one of auto, through-one, direct, ring, halving-doubling, tree, "
+                    "hierarchical, reduce",
+                    raw.collective));
   }
   if (raw.size_by == "minimum")
     r.options.size_by = SizeBy::minimum;

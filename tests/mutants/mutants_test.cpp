@@ -50,6 +50,9 @@ enum class Input {
   direct,           // over three chips, an all-reduce
   ring,             // over four
   through_one,      // over three
+  halving,          // over five
+  tree,             // over four
+  hierarchical,     // over three, in nodes of two
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
   transposed,       // as slices, with a transposed weight whose extents are equal
@@ -188,6 +191,17 @@ Compiled input(Input which) {
     case Input::through_one:
       return sharded(one_matmul(64, 192, 96), sn40l(),
                      over(3, ShardKind::row, Kind::all_reduce, Algorithm::through_one));
+    case Input::halving:
+      return sharded(one_matmul(64, 320, 96), sn40l(),
+                     over(5, ShardKind::row, Kind::all_reduce, Algorithm::halving_doubling));
+    case Input::tree:
+      return sharded(one_matmul(64, 256, 96), sn40l(), over(4, ShardKind::row, Kind::all_reduce, Algorithm::tree));
+    case Input::hierarchical: {
+      Target in_pairs = sn40l();
+      in_pairs.node_chips = 2;
+      return sharded(one_matmul(64, 192, 96), in_pairs,
+                     over(3, ShardKind::row, Kind::all_reduce, Algorithm::hierarchical));
+    }
     case Input::ring_reduce:
       return sharded(one_matmul(64, 192, 96, DType::bf16, DType::bf16), sn40l(),
                      over(3, ShardKind::row, Kind::reduce, Algorithm::ring));
@@ -340,6 +354,12 @@ constexpr Row table[] = {
     {"expand.route_to_the_wrong_chip", Input::direct, Who::verifier, Code::RDU3034},
     {"expand.fold_skips_a_partial", Input::through_one, Who::verifier, Code::RDU3024},
     {"expand.partial_of_another_chunk", Input::direct, Who::verifier, Code::RDU3024},
+    {"expand.halving_drops_a_step", Input::halving, Who::verifier, Code::RDU3024},
+    {"expand.halving_partners_swapped", Input::halving, Who::verifier, Code::RDU3024},
+    {"expand.halving_blocks_stored_in_rising_order", Input::halving, Who::verifier, Code::RDU3024},
+    {"expand.tree_drops_a_subtree", Input::tree, Who::verifier, Code::RDU3024},
+    {"expand.other_node_left_out", Input::hierarchical, Who::verifier, Code::RDU3024},
+    {"expand.nodes_chunks_in_reverse", Input::hierarchical, Who::verifier, Code::RDU3024},
     {"expand.own_chunk_wrong", Input::direct, Who::verifier, Code::RDU3024},
     {"size.no_room_for_a_page", Input::direct, Who::verifier, Code::RDU3003},
     {"handshake.semaphore_starts_raised", Input::direct_wormhole, Who::certificate, Code::RDU5011},
@@ -383,9 +403,9 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 }
 
 TEST_CASE("what is compiled without a mistake passes") {
-  for (const Input which :
-       {Input::slices, Input::direct, Input::ring, Input::through_one, Input::ring_reduce, Input::gather,
-        Input::transposed, Input::attention, Input::stack, Input::direct_wormhole, Input::moves, Input::rotary}) {
+  for (const Input which : {Input::slices, Input::direct, Input::ring, Input::through_one, Input::halving, Input::tree,
+                            Input::hierarchical, Input::ring_reduce, Input::gather, Input::transposed, Input::attention,
+                            Input::stack, Input::direct_wormhole, Input::moves, Input::rotary}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

@@ -25,6 +25,7 @@ Matmul small(std::int64_t m, std::int64_t k, std::int64_t n, const std::string& 
 std::vector<Program> programs() {
   return {{"sn40l", "direct", small(64, 192, 96, "sites = 1")},
           {"sn40l", "ring", small(64, 384, 96, "sites = 2")},
+          {"sn40l", "halving-doubling", small(64, 384, 96, "sites = 2")},
           {"wormhole", "ring", small(64, 192, 96, "sites = 1")},
           {"wormhole", "direct", small(64, 192, 96, "sites = 1"), "2"},
           {barrier_target(), "through-one", small(64, 192, 96, "sites = 1")},

@@ -9,7 +9,7 @@
 namespace rdusim::test::laws_test {
 namespace {
 
-const char* const algorithms[] = {"through-one", "direct", "ring"};
+const char* const algorithms[] = {"through-one", "direct", "ring", "halving-doubling", "tree"};
 
 std::int64_t simulated(const Json& report) {
   return number(report, "cycles", "simulated");

@@ -225,7 +225,7 @@ TEST_CASE("an element has the same bits whatever the size of the reduced message
             std::to_string(size) +
             "]\ndtype = \"int8\"\nfill = { file = \"w.npy\" }\n[tensors.y]\nrole = \"output\"\n[[ops]]\nkind = "
             "\"matmul\"\nin = [\"x\", \"w\"]\nout = \"y\"\n");
-    for (const std::string algorithm : {"through-one", "direct", "ring"}) {
+    for (const std::string algorithm : {"through-one", "direct", "ring", "halving-doubling", "tree"}) {
       CAPTURE(size);
       CAPTURE(algorithm);
       rdusim_ok(

@@ -12,8 +12,10 @@ namespace {
 constexpr CollectiveKind all_kinds[] = {CollectiveKind::reduce,         CollectiveKind::all_reduce,
                                         CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
                                         CollectiveKind::broadcast,      CollectiveKind::all_to_all};
-constexpr CollectiveAlgorithm all_algorithms[] = {CollectiveAlgorithm::automatic, CollectiveAlgorithm::through_one,
-                                                  CollectiveAlgorithm::direct, CollectiveAlgorithm::ring};
+constexpr CollectiveAlgorithm all_algorithms[] = {
+    CollectiveAlgorithm::automatic,   CollectiveAlgorithm::through_one,      CollectiveAlgorithm::direct,
+    CollectiveAlgorithm::ring,        CollectiveAlgorithm::halving_doubling, CollectiveAlgorithm::tree,
+    CollectiveAlgorithm::hierarchical};
 
 // Chips of which those that `joined` says have a link each way, 32 bytes a cycle, 100 cycles, signals free.
 template <class Joined>
@@ -77,6 +79,39 @@ TEST_CASE("through one, the whole crosses to the first member and back") {
   const auto reduce =
       estimate_collective(CollectiveKind::reduce, CollectiveAlgorithm::through_one, 1 << 20, 1, first(8), mesh_of(8));
   CHECK(2 * reduce.cycles == c.cycles);
+}
+
+TEST_CASE("halving and doubling takes two steps a bit of the members' number, of halves, quarters, ...") {
+  const Bytes bytes = 1 << 20;
+  const auto cycles = [&](std::uint32_t n, const Target& t) {
+    return estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::halving_doubling, bytes, 1, first(n), t)
+        .cycles;
+  };
+  const Cycles all = bytes / 32;
+  CHECK(cycles(8, mesh_of(8)) == 2 * (3 * 100 + all / 2 + all / 4 + all / 8));
+  // One member too many hands its part over before, and is given the result after.
+  CHECK(cycles(9, mesh_of(9)) == cycles(8, mesh_of(8)) + 2 * (100 + all));
+  // In a ring, the flows of a step over 2^t links share them: each step takes half the page's time.
+  CHECK(cycles(8, ring_of(8)) == 2 * (100 + 200 + 400 + 3 * (all / 2)));
+}
+
+TEST_CASE("a tree takes the whole up its levels and down again") {
+  const Bytes bytes = 1 << 20;
+  const auto cycles = [&](std::uint32_t n) {
+    return estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::tree, bytes, 1, first(n), mesh_of(n))
+        .cycles;
+  };
+  CHECK(cycles(2) == 2 * (100 + bytes / 32));
+  CHECK(cycles(3) == cycles(2));  // two children have a link each
+  CHECK(cycles(7) == 2 * cycles(3));
+}
+
+TEST_CASE("level by level: a chunk within the nodes, between them, and within them again") {
+  Target t = mesh_of(8);
+  t.node_chips = 4;
+  const Bytes bytes = 1 << 20;
+  CHECK(estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::hierarchical, bytes, 1, first(8), t)
+            .cycles == 3 * (100 + bytes / 4 / 32));
 }
 
 TEST_CASE("flows that share a link add up") {
@@ -157,7 +192,9 @@ TEST_CASE("automatic is the least of the algorithms") {
     const auto kind = *rc::gen::elementOf(std::vector<CollectiveKind>(std::begin(all_kinds), std::end(all_kinds)));
     const Target t = *rc::gen::element(mesh_of(n), ring_of(n), line_of(n));
     Cycles least = ~Cycles{0};
-    for (const auto a : {CollectiveAlgorithm::through_one, CollectiveAlgorithm::direct, CollectiveAlgorithm::ring})
+    for (const auto a :
+         {CollectiveAlgorithm::through_one, CollectiveAlgorithm::direct, CollectiveAlgorithm::ring,
+          CollectiveAlgorithm::halving_doubling, CollectiveAlgorithm::tree, CollectiveAlgorithm::hierarchical})
       least = std::min(least, estimate_collective(kind, a, bytes, 4, first(n), t).cycles);
     RC_ASSERT(estimate_collective(kind, CollectiveAlgorithm::automatic, bytes, 4, first(n), t).cycles == least);
   }));

@@ -2,10 +2,12 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
 #include "compiler/cost/cost.h"
+#include "compiler/ir/collective_order.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/untimed_run.h"
 #include "compiler/ir/verify.h"
@@ -20,15 +22,22 @@ namespace {
 using Kind = CollectiveKind;
 using Algorithm = CollectiveAlgorithm;
 
-constexpr std::array all_algorithms = {Algorithm::through_one, Algorithm::direct, Algorithm::ring};
+constexpr std::array all_algorithms = {Algorithm::through_one, Algorithm::direct, Algorithm::ring,
+                                       Algorithm::halving_doubling, Algorithm::tree};
+// Those that carry out a kind of reduction.
+std::vector<Algorithm> forms_of(Kind kind) {
+  if (kind == Kind::all_reduce) return {all_algorithms.begin(), all_algorithms.end()};
+  return {Algorithm::through_one, Algorithm::direct, Algorithm::ring, Algorithm::tree};
+}
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Nothing waits for ever though every buffer holds but one page, and every store receives the sums that the trees say.
+// Nothing waits for ever though every buffer holds but one page, or what its form says that it must; and every store
+// receives the sums that the trees say.
 void check_runs(SpatialProgram p) {
-  for (Buffer& b : p.buffers) b.depth_pages = 1;
+  for (Buffer& b : p.buffers) b.depth_pages = std::max<std::uint64_t>(b.depth_pages, 1);
   const UntimedRun run = run_untimed(p, p.header.native_tile);
   CHECK(run.stuck == 0);
   CHECK(run.cycle.empty());
@@ -74,7 +83,8 @@ void check_balance(const SpatialProgram& p) {
         continue;
       }
       for (std::size_t i = 0; i < reader.ports.size(); ++i)
-        if (reader.ports[i].buffer == e.buffer) CHECK(count_pages(p, reader, i, 0)->popped == pushed);
+        if (reader.ports[i].buffer == e.buffer && reader.ports[i].direction == Direction::input)
+          CHECK(count_pages(p, reader, i, 0)->popped == pushed);
     }
   }
 }
@@ -97,7 +107,7 @@ void check_crossings(const SpatialProgram& p, const Target& t) {
 }
 
 // Every chunk of every output has a tree that adds each member once, and every store writes every chunk once.
-void check_chunks(const SpatialProgram& p) {
+void check_chunks(const SpatialProgram& p, const Target& t) {
   for (const Collective& c : p.collectives) {
     if (c.kind == Kind::all_gather) continue;
     std::set<std::uint32_t> chunks;
@@ -114,15 +124,22 @@ void check_chunks(const SpatialProgram& p) {
         CHECK(length == p.work[chip.value * p.operators->operators.size() + c.op.value].k);
     }
     CHECK(chunks.size() == of);
+    const auto members = static_cast<std::uint32_t>(c.members.size());
+    if (c.algorithm == Algorithm::halving_doubling)
+      CHECK(of == std::bit_floor(members));
+    else if (c.algorithm == Algorithm::hierarchical)
+      CHECK(of == TwoLevels(c.members, t.node_chips).chunks());
+    else
+      CHECK((of == 1 || of == members));
     for (const Stage& s : p.stages) {
       const auto* store = std::get_if<Store>(&s.kind);
       if (!store || s.origin != c.op || store->chunks.empty()) continue;
       std::set<std::uint32_t> written;
       for (const Chunk& chunk : store->chunks) {
-        CHECK(chunk.of == c.members.size());
+        CHECK(chunk.of == of);
         CHECK(written.insert(chunk.index).second);
       }
-      CHECK(written.size() == c.members.size());
+      CHECK(written.size() == of);
     }
   }
 }
@@ -148,7 +165,7 @@ SiteDemand have(const SpatialProgram& p, ChipId chip) {
     for (const StageId to : e.to) d.semaphores += p.stage(to).group == home ? 1 : 0;
   }
   for (const Buffer& b : p.buffers)
-    if (b.group == home) d.bytes += b.page_bytes;
+    if (b.group == home) d.bytes += b.page_bytes * std::max<std::uint64_t>(b.depth_pages, 1);
   return d;
 }
 
@@ -157,7 +174,7 @@ void check_all(const SpatialProgram& p, const Target& t) {
   check_phases(p);
   check_balance(p);
   check_crossings(p, t);
-  check_chunks(p);
+  check_chunks(p, t);
   check_runs(p);
   CHECK(count_of<CollectiveStage>(p) == 0);
   const Diagnostics found = verify(p, t);
@@ -183,6 +200,12 @@ SpatialProgram reduction(std::uint32_t n, Kind kind, Algorithm algorithm, const 
   return joined(g, over(n, ShardKind::row, kind, algorithm), t);
 }
 
+std::vector<Algorithm> with_hierarchical(Kind kind, std::uint32_t n) {
+  std::vector<Algorithm> forms = forms_of(kind);
+  if (kind == Kind::all_reduce && n > 2) forms.push_back(Algorithm::hierarchical);
+  return forms;
+}
+
 }  // namespace
 
 // ---- the forms ------------------------------------------------------------------------------------------------------
@@ -191,7 +214,7 @@ TEST_CASE("every form of a reduction, over 2 to 9 chips, is sound and adds every
   const Target t = sn40l();
   for (std::uint32_t n = 2; n <= 9; ++n)
     for (const Kind kind : {Kind::reduce, Kind::all_reduce})
-      for (const Algorithm a : all_algorithms) {
+      for (const Algorithm a : forms_of(kind)) {
         CAPTURE(n);
         CAPTURE(int(kind));
         CAPTURE(int(a));
@@ -206,7 +229,7 @@ TEST_CASE("every form works where the chip splits the contraction further and wh
   const Target t = sn40l();
   for (const std::uint32_t n : {2u, 3u, 4u})
     for (const Kind kind : {Kind::reduce, Kind::all_reduce})
-      for (const Algorithm a : all_algorithms) {
+      for (const Algorithm a : forms_of(kind)) {
         CAPTURE(n);
         CAPTURE(int(kind));
         CAPTURE(int(a));
@@ -218,7 +241,7 @@ TEST_CASE("every form works with semaphores and with barriers") {
   for (const Target& t : {full_mesh(wormhole(), 4), full_mesh(barrier_machine(), 4)})
     for (const std::uint32_t n : {2u, 3u})
       for (const Kind kind : {Kind::reduce, Kind::all_reduce})
-        for (const Algorithm a : all_algorithms) {
+        for (const Algorithm a : forms_of(kind)) {
           CAPTURE(t.name);
           CAPTURE(n);
           CAPTURE(int(kind));
@@ -337,6 +360,85 @@ TEST_CASE("ring: one edge and one landing a chip, own chunks sent first, and chu
   }
 }
 
+TEST_CASE("halving and doubling: an edge a partner each way, a guest an edge each way, for any number of chips") {
+  const Target t = sn40l();
+  for (std::uint32_t n = 2; n <= 16; ++n) {
+    CAPTURE(n);
+    const SpatialProgram p = reduction(n, Kind::all_reduce, Algorithm::halving_doubling, t);
+    check_all(p, t);
+    const std::uint32_t corners = std::bit_floor(n), steps = static_cast<std::uint32_t>(std::countr_zero(corners));
+    CHECK(count_of<Recv>(p) == corners * steps + 2 * (n - corners));
+    CHECK(count_of<Generic>(p) == corners);
+    CHECK(p.trees.size() == corners);
+  }
+  // Over four chips, block 2 (of the upper half, and of that the lower) is chip 1's: it adds what chip 0 sends to its
+  // own, and then what chip 3 has added of chip 2's.
+  const SpatialProgram p = reduction(4, Kind::all_reduce, Algorithm::halving_doubling, t);
+  std::vector<std::uint32_t> chips;
+  for (const SummationNode& node : p.trees[2].nodes)
+    if (node.leaf) chips.push_back(node.chip.value);
+  CHECK(chips == std::vector<std::uint32_t>{1, 0, 3, 2});
+  const Stage* store = stage_named(p, "down.store_c1");
+  REQUIRE(store);
+  CHECK(std::get<Store>(store->kind).chunks.front() == Chunk{2, 4});
+}
+
+TEST_CASE("halving and doubling leaves its result everywhere: a reduction to one chip is refused") {
+  const Target t = sn40l();
+  const auto r = collective(
+      sharded(one_matmul(32, 256, 64), over(4, ShardKind::row, Kind::reduce, Algorithm::halving_doubling), t), t);
+  REQUIRE(!r.ok());
+  CHECK(r.diagnostics().contains(Code::RDU4114));
+}
+
+TEST_CASE("tree: each adds its children's sums, and the root's sum goes down again from landing to landing") {
+  const Target t = sn40l();
+  for (std::uint32_t n = 10; n <= 16; ++n) check_all(reduction(n, Kind::all_reduce, Algorithm::tree, t), t);
+  const SpatialProgram p = reduction(6, Kind::all_reduce, Algorithm::tree, t);
+  CHECK(count_of<Recv>(p) == 2 * 5);
+  // 0 above 1 (above 2) and 3 (above 4 and 5).
+  for (const char* stage : {"recv_c1_c0", "recv_c3_c0", "recv_c2_c1", "recv_c4_c3", "recv_c5_c3", "result_c0_c1",
+                            "result_c0_c3", "result_c1_c2", "result_c3_c4", "result_c3_c5"})
+    CHECK(stage_named(p, std::string("down.all_reduce.") + stage));
+  REQUIRE(p.trees.size() == 1);
+  std::vector<std::uint32_t> chips;
+  for (const SummationNode& node : p.trees[0].nodes)
+    if (node.leaf) chips.push_back(node.chip.value);
+  CHECK(chips == std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5});
+}
+
+TEST_CASE("hierarchical: within nodes, between them and within again, for full nodes and for others") {
+  Target t = sn40l();
+  for (const std::uint32_t node : {8u, 4u, 2u, 1u}) {
+    t.node_chips = node;
+    for (const std::uint32_t n : {2u, 3u, 7u, 9u, 12u, 15u, 16u}) {
+      if (n <= node) continue;
+      CAPTURE(node);
+      CAPTURE(n);
+      for (const DType type : {DType::int32, DType::bf16}) {
+        const SpatialProgram p = reduction(n, Kind::all_reduce, Algorithm::hierarchical, t, type);
+        check_all(p, t);
+        CHECK(p.collectives[0].algorithm == Algorithm::hierarchical);
+      }
+    }
+  }
+  t.node_chips = 8;
+  const SpatialProgram p = reduction(16, Kind::all_reduce, Algorithm::hierarchical, t);
+  // To each chip: a chunk from each of seven, a sum from its counterpart, a result from each of seven.
+  CHECK(count_of<Recv>(p) == 16 * (7 + 1 + 7));
+  CHECK(stage_named(p, "down.all_reduce.node_c11_c3"));
+  CHECK(p.trees.size() == 8);
+  const auto refused = [&](std::uint32_t n, Kind kind) {
+    const auto r =
+        collective(sharded(one_matmul(32, 64 * n, 64), over(n, ShardKind::row, kind, Algorithm::hierarchical), t), t);
+    return !r.ok() && r.diagnostics().contains(Code::RDU4114);
+  };
+  CHECK(refused(8, Kind::all_reduce));
+  CHECK(refused(9, Kind::reduce));
+  t.node_chips = 0;
+  CHECK(refused(9, Kind::all_reduce));
+}
+
 TEST_CASE("only the final value is converted: partials cross in the accumulator's type") {
   const Target t = sn40l();
   for (const Algorithm a : all_algorithms) {
@@ -383,10 +485,11 @@ TEST_CASE("where nothing is joined the pass changes nothing") {
 // ---- what a site gives ----------------------------------------------------------------------------------------------
 
 TEST_CASE("what a form is said to ask of a site is what it asks") {
-  const Target t = sn40l();
+  Target t = sn40l();
+  t.node_chips = 2;
   for (std::uint32_t n = 2; n <= 6; ++n)
     for (const Kind kind : {Kind::reduce, Kind::all_reduce})
-      for (const Algorithm a : all_algorithms)
+      for (const Algorithm a : with_hierarchical(kind, n))
         for (const DType type : {DType::fp32, DType::bf16}) {
           CAPTURE(n);
           CAPTURE(int(kind));
@@ -395,7 +498,7 @@ TEST_CASE("what a form is said to ask of a site is what it asks") {
           const SpatialProgram before = sharded(g, over(n, ShardKind::row, kind, a), t);
           const SpatialProgram after = joined(g, over(n, ShardKind::row, kind, a), t);
           const SiteDemand said =
-              demand_of(before, before.collectives[0], members_of(before, before.collectives[0]), a);
+              demand_of(before, before.collectives[0], members_of(before, before.collectives[0]), a, t);
           SiteDemand most;
           for (std::size_t c = 0; c < n; ++c) {
             SiteDemand added = have(after, ChipId(c));
@@ -439,15 +542,16 @@ TEST_CASE("a form that a site cannot hold is refused with limit and actual, and 
     CHECK(has(d.help.front(), "ring"));
   }
   CHECK(asked(Algorithm::ring).ok());
+  CHECK(!asked(Algorithm::halving_doubling).ok());
   const auto chosen = asked(Algorithm::automatic);
   REQUIRE(chosen.ok());
-  CHECK(chosen->collectives[0].algorithm == Algorithm::ring);
+  CHECK(chosen->collectives[0].algorithm == Algorithm::tree);  // of four buffers, as ring
   CHECK(has(chosen->collectives[0].reason, "direct not available"));
   t.site.buffers = 4;
   const auto none = asked(Algorithm::automatic);
   REQUIRE(!none.ok());
   CHECK(none.diagnostics().contains(Code::RDU4114));
-  CHECK(none.diagnostics().list().front().notes.size() == 3);
+  CHECK(none.diagnostics().list().front().notes.size() == all_algorithms.size() + 1);  // and hierarchical
 }
 
 TEST_CASE("semaphores, compute stages and vector ports are counted") {
@@ -528,7 +632,9 @@ TEST_CASE("any shape over any number of chips joins soundly") {
     const auto n = *rc::gen::inRange<std::int64_t>(1, 130);
     const auto k = *rc::gen::inRange<std::int64_t>(1, 5);
     const auto kind = *rc::gen::element(Kind::reduce, Kind::all_reduce);
-    const auto a = *rc::gen::element(Algorithm::through_one, Algorithm::direct, Algorithm::ring, Algorithm::automatic);
+    const auto a = *rc::gen::element(Algorithm::through_one, Algorithm::direct, Algorithm::ring, Algorithm::automatic,
+                                     Algorithm::halving_doubling, Algorithm::tree);
+    RC_PRE(bool{kind == Kind::all_reduce || a != Algorithm::halving_doubling});
     const auto type = *rc::gen::element(DType::int8, DType::bf16, DType::int64);
     const auto result = type == DType::int8 ? DType::int32 : type;
     check_all(joined(one_matmul(m, k * 32 * chips, n, type, result), over(chips, ShardKind::row, kind, a), t), t);

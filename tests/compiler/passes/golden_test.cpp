@@ -77,7 +77,7 @@ TEST_CASE("golden: an all-gather between two operators, over 2 chips") {
   check_golden("collective_gather_2", "collective: 32 x 32 by 32 x 64 by 64 x 64, fp32, sn40l, 2 chips, column", *q);
 }
 
-TEST_CASE("golden: the three forms of an all-reduce, and a reduction to one chip, over 3 chips") {
+TEST_CASE("golden: the forms of an all-reduce, and a reduction to one chip, over 3 chips") {
   const auto text = [](std::string_view what) {
     return fmt::format("collective: 40 x 192 by 192 x 64, int8, sn40l, 3 chips, row, {}", what);
   };
@@ -88,6 +88,14 @@ TEST_CASE("golden: the three forms of an all-reduce, and a reduction to one chip
                  joined(small(3), over(3, ShardKind::row, CollectiveKind::all_reduce, a), sn40l()));
     check_golden("collective_reduce_" + name + "_3", text("reduce " + name),
                  joined(small(3), over(3, ShardKind::row, CollectiveKind::reduce, a), sn40l()));
+  }
+  Target in_pairs = sn40l();
+  in_pairs.node_chips = 2;
+  for (const CollectiveAlgorithm a :
+       {CollectiveAlgorithm::halving_doubling, CollectiveAlgorithm::tree, CollectiveAlgorithm::hierarchical}) {
+    const std::string name(name_of(a));
+    check_golden("collective_all_reduce_" + name + "_3", text("all_reduce " + name),
+                 joined(small(3), over(3, ShardKind::row, CollectiveKind::all_reduce, a), in_pairs));
   }
 }
 

@@ -156,9 +156,9 @@ TEST_CASE("a split contraction leaves a site the semaphores and buffers that the
       auto p = *start(g, target, over(chips, ShardKind::row, CollectiveKind::all_reduce, algorithm));
       p = *tile(*lower(std::move(p), target), target);
       const std::uint64_t landings = p.work[0].plan->sites_k - 1;
-      const SiteDemand kept =
-          counts_of(CollectiveKind::all_reduce,
-                    algorithm == CollectiveAlgorithm::automatic ? CollectiveAlgorithm::ring : algorithm, chips, false);
+      const SiteDemand kept = counts_of(
+          CollectiveKind::all_reduce,
+          algorithm == CollectiveAlgorithm::automatic ? CollectiveAlgorithm::ring : algorithm, chips, false, target);
       if (kept.semaphores <= target.site.semaphores)
         CHECK(landings + kept.semaphores <= target.site.semaphores);
       else
