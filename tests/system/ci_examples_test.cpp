@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "tests/system/json_path.h"
@@ -48,19 +49,71 @@ TEST_CASE(
   CHECK(text(j, "programs", 0, "moves", 0, "culprit") + "\n" == folder.read("out.txt"));
 }
 
-TEST_CASE("the workflow files call the script with workloads that are there") {
-  for (const char* file : {"examples/ci/github-actions.yml", "examples/ci/gitlab-ci.yml"}) {
-    CAPTURE(file);
-    const std::string yaml = source_text(file);
-    CHECK(yaml.find("\t") == std::string::npos);
-    const std::string call = "examples/ci/track.sh ";
-    const std::size_t at = yaml.find(call);
-    REQUIRE(at != std::string::npos);
-    const std::string workload = yaml.substr(at + call.size(), yaml.find('\n', at) - at - call.size());
-    CHECK(!source_text(workload).empty());
+// What stands behind `key` on its line, without quotes; fails the test where there is no such line.
+std::string value_of(const std::string& yaml, const std::string& key) {
+  INFO(key);
+  const std::size_t at = yaml.find(key);
+  REQUIRE(at != std::string::npos);
+  std::string value = yaml.substr(at + key.size(), yaml.find('\n', at) - at - key.size());
+  std::erase(value, '"');
+  return value;
+}
+
+TEST_CASE("the workflow files' steps run as their services would run them, from a first push to an accepted change") {
+  struct Service {
+    const char *file, *track, *keep;
+  };
+  for (const Service& service :
+       {Service{"examples/ci/github-actions.yml", "        run: examples/ci/track.sh ",
+                "        run: rm -rf rdusim-before"},
+        Service{"examples/ci/gitlab-ci.yml", "    - examples/ci/track.sh ", "    - if [ \"$CI_COMMIT_BRANCH\""}}) {
+    CAPTURE(service.file);
+    const std::string yaml = source_text(service.file);
+    CHECK(yaml.find('\t') == std::string::npos);
     CHECK(yaml.find("scripts/setup") != std::string::npos);
     CHECK(yaml.find("rdusim-history.db") != std::string::npos);
+    const Folder folder;
+    const auto push = [&] {
+      return shell(folder, "git -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m push") == 0;
+    };
+    REQUIRE(shell(folder, "git init -q . && ln -s '" + source("examples") + "' examples") == 0);
+    REQUIRE(push());
+    const std::string track = "RDUSIM_BEFORE=" + value_of(yaml, "RDUSIM_BEFORE: ") + " RDUSIM_OPTIONS='" +
+                              value_of(yaml, "RDUSIM_OPTIONS: ") + "' examples/ci/track.sh " +
+                              value_of(yaml, service.track);
+    const std::size_t at = yaml.find(service.keep);
+    REQUIRE(at != std::string::npos);
+    const std::string line = yaml.substr(at, yaml.find('\n', at) - at);
+    const std::size_t command = std::min(line.find("rm -rf"), line.find("if ["));
+    const std::string keep = "CI_COMMIT_BRANCH=main; CI_DEFAULT_BRANCH=main; " + line.substr(command);
+    // A first push: nothing was accepted yet, and there is nothing to compare with.
+    CHECK(shell(folder, track) == 1);
+    CHECK_FALSE(folder.has("rdusim-out/summary.md"));
+    rdusim_ok({"history", "accept", "--db", "rdusim-history.db", "--reason", "first"}, folder);
+    CHECK(shell(folder, track) == 0);
+    CHECK(shell(folder, keep) == 0);
+    CHECK(folder.has("rdusim-before/llama-3.1-8b-down-proj.json"));
+    // A change: the summary has what it is, and the gate fails until it is accepted.
+    const std::string other = "RDUSIM_OPTIONS='--chips 16 --shard row --collective through-one' ";
+    const std::string changed =
+        track.substr(0, track.find("RDUSIM_OPTIONS")) + other + track.substr(track.find("examples/ci/track.sh"));
+    REQUIRE(push());
+    CHECK(shell(folder, changed) == 1);
+    CHECK(folder.read("rdusim-out/summary.md").find("direct") != std::string::npos);
+    rdusim_ok({"history", "accept", "--db", "rdusim-history.db", "--reason", "as ordered"}, folder);
+    CHECK(shell(folder, changed) == 0);  // compared with what was, it is slower all the same
+    for (const char* left : {"rdusim-out/gate.xml", "rdusim-out/dashboard.html", "rdusim-out/benchmark.json"})
+      CHECK(folder.has(left));
   }
+  // GitHub's summary.
+  const std::string yaml = source_text("examples/ci/github-actions.yml");
+  const Folder folder;
+  REQUIRE(shell(folder, "mkdir rdusim-out && echo told >rdusim-out/summary.md") == 0);
+  const std::size_t at = yaml.find("if [ -f rdusim-out/summary.md ]");
+  REQUIRE(at != std::string::npos);
+  const std::string step = yaml.substr(at, yaml.find('\n', at) - at);
+  CHECK(shell(folder, "export GITHUB_STEP_SUMMARY=step.md; " + step) == 0);
+  CHECK(folder.read("step.md") == "told\n");
 }
 
 }  // namespace

@@ -122,6 +122,35 @@ TEST_CASE("what a check finds is in the trace that the run leaves, and a replay 
   CHECK(errors_of(replay) == errors_of(run));
 }
 
+TEST_CASE(
+    "of the 16-chip example, hot agrees with the report to the cycle, and the critical path sums to it and ends at a "
+    "store") {
+  const Folder folder;
+  rdusim_ok(
+      {"compile", source("examples/llama-3.1-8b-down-proj.toml"), "--chips", "16", "--shard", "row", "-o", "prog.bin"},
+      folder);
+  const Json report = run(folder, {"--timing-only", "--trace", "a.rdulog"});
+  const std::int64_t cycles = number(report, "cycles", "simulated");
+  const Json path = parsed(rdusim_ok({"trace", "critical-path", "a.rdulog", "--json"}, folder).out);
+  CHECK(number(path, "sum") == cycles);
+  CHECK(text(path, "ends_at").find("store") != std::string::npos);
+  const Json hot = parsed(rdusim_ok({"trace", "hot", "a.rdulog", "--top", "100000", "--json"}, folder).out);
+  std::map<std::string, const Json*> stages;
+  for (const Json& s : list(report, "stages")) stages[text(s, "name")] = &s;
+  CHECK(list(hot, "stages").size() == stages.size());
+  for (const Json& row : list(hot, "stages")) {
+    const Json& stage = *stages.at(text(row, "stage"));
+    CAPTURE(text(row, "stage"));
+    for (const char* figure : {"cycles", "busy", "idle"}) CHECK(number(row, figure) == number(stage, figure));
+    for (const auto& [cause, stalled] : *at(stage, "stall").as_object())
+      CHECK(number(row, cause) == *stalled.as_int64());
+  }
+  std::map<std::string, std::int64_t> links;
+  for (const Json& l : list(report, "links")) links[text(l, "name")] = number(l, "busy_cycles");
+  CHECK(list(hot, "links").size() == links.size());
+  for (const Json& row : list(hot, "links")) CHECK(number(row, "busy_cycles") == links.at(text(row, "link")));
+}
+
 // Bytes that are written of a file that is not closed yet: it stands beside its name.
 std::uintmax_t bytes_so_far(const Folder& folder, const std::string& name) {
   for (const std::string& other : folder.names()) {
