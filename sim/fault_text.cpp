@@ -257,12 +257,6 @@ std::string checks_of(const FaultLaw& l) {
   return codes.empty() ? "costs time alone" : codes;
 }
 
-const ImpossibleFault* impossible_fault(std::string_view kind) {
-  const auto found = std::find_if(impossible_faults.begin(), impossible_faults.end(),
-                                  [&](const ImpossibleFault& f) { return f.name == kind; });
-  return found == impossible_faults.end() ? nullptr : &*found;
-}
-
 Result<Fault> parse_fault(const std::string& text, const SpatialProgram& program) {
   const std::string where = "--inject " + text;
   const auto refuse = [&](const Refusal& r) {
@@ -277,13 +271,6 @@ Result<Fault> parse_fault(const std::string& text, const SpatialProgram& program
   std::replace(kind.begin(), kind.end(), '-', '_');
   const auto* law =
       std::find_if(fault_laws.begin(), fault_laws.end(), [&](const FaultLaw& l) { return l.name == kind; });
-  if (const auto* impossible = impossible_fault(kind)) {
-    Diagnostics d;
-    d.error(Code::RDU6006, where, "{}: a run's network carries whole pages, and has no flits to break",
-            impossible->what)
-        .suggest("`rdusim net` shows flits; what befalls a whole page is page_misroute, page_chip, page_swap");
-    return d;
-  }
   if (law == fault_laws.end()) {
     std::vector<std::string_view> names;
     for (const FaultLaw& l : fault_laws) names.push_back(l.name);

@@ -17,11 +17,8 @@
 
 namespace rdusim {
 
-// Errors: RDU6007, with what would be accepted; RDU6006 a kind that no run can have.
+// Errors: RDU6007, with what would be accepted.
 Result<Fault> parse_fault(const std::string& text, const SpatialProgram& program);
-
-// The kind of that name that a run cannot have; null where there is none.
-const ImpossibleFault* impossible_fault(std::string_view kind);
 
 // What parse_fault reads as `f`.
 std::string to_text(const Fault& f, const SpatialProgram& program);

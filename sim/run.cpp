@@ -91,6 +91,9 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
     } else if (law_of(fault->kind).values && !options.values) {
       wrong.error(Code::RDU6009, "--inject " + text, "it changes values, and a timing-only run carries none")
           .suggest("run it without --timing-only");
+    } else if (needs_flits(fault->kind) && options.network != NetworkLevel::flit) {
+      wrong.error(Code::RDU6006, "--inject " + text, "the fast network carries whole pages, and has no flits to break")
+          .suggest("run it with --network flit");
     } else {
       faults.push_back(std::move(fault).value());
     }

@@ -131,8 +131,9 @@ std::uint32_t FlowNetwork::grow(std::uint32_t node, std::span<const End> to, std
 
 // ---- sources
 
-void FlowNetwork::send(std::uint32_t flow, std::uint32_t page, std::uint32_t flits, Cycle from, Cycle ready) {
-  const Flow& f = flows_[flow];
+void FlowNetwork::send(std::uint32_t flow, std::uint32_t page, std::uint32_t flits, Cycle from, Cycle ready,
+                       bool astray) {
+  const Flow f = flows_[flow];
   std::uint32_t id = 0;
   if (free_pages_.empty()) {
     id = static_cast<std::uint32_t>(pages_.size());
@@ -143,8 +144,14 @@ void FlowNetwork::send(std::uint32_t flow, std::uint32_t page, std::uint32_t fli
   }
   flits = std::max(flits, 1u);
   pages_[id] = {page, flow, flits, f.leaves};
+  std::uint32_t first_step = f.step;
+  if (astray && flits > 1)
+    if (const auto wrong = wrong_way(f.step, f.source / p_.locals)) {
+      first_step = *wrong;
+      --pages_[id].flits;
+    }
   Source& s = sources_[f.source];
-  s.waiting.push_back({id, f.step, f.vc, flits, from, ready == 0 ? 0 : ready - 1});
+  s.waiting.push_back({id, f.step, f.vc, flits, first_step, from, ready == 0 ? 0 : ready - 1});
   if (!s.listed) {
     s.listed = true;
     sending_.push_back(f.source);
@@ -166,7 +173,8 @@ void FlowNetwork::send_from(std::uint32_t source, Cycle now) {
     if (!first || credits == 0 || w.from > now || (w.left == 1 && w.last > now)) continue;
     --credits;
     take_link(s.free, now);
-    slot(now + p_.endpoint_cycles).flits.push_back({index(router, port, w.vc), {w.page, w.step}});
+    slot(now + p_.endpoint_cycles).flits.push_back({index(router, port, w.vc), {w.page, w.first_step}});
+    w.first_step = w.step;
     ++flying_;
     ++w.from;
     if (--w.left == 0) {
@@ -179,7 +187,30 @@ void FlowNetwork::send_from(std::uint32_t source, Cycle now) {
 
 // ---- routers
 
-void FlowNetwork::accept(const FlitArrival& a) {
+// Who fills an input's buffer: the neighbour's output, or the unit's own port.
+std::uint32_t FlowNetwork::upstream(std::uint32_t input) const {
+  const std::uint32_t vc = input % p_.vcs, port = input / p_.vcs % ports_, router = input / p_.vcs / ports_;
+  return port >= directions ? input : index(neighbour_[router * directions + port], facing(port), vc);
+}
+
+// A step from `node` to a neighbour that the step does not lead to, and that knows nothing of it.
+std::optional<std::uint32_t> FlowNetwork::wrong_way(std::uint32_t step, std::uint32_t node) {
+  for (std::uint32_t out = 0; out < directions; ++out) {
+    if ((steps_[step].mask >> out & 1u) != 0 || neighbour_[node * directions + out] == node) continue;
+    const auto nowhere = static_cast<std::uint32_t>(steps_.size());
+    steps_.push_back({});
+    steps_.push_back({static_cast<std::uint32_t>(children_.size()), static_cast<std::uint8_t>(1u << out)});
+    children_.push_back(nowhere);
+    return nowhere + 1;
+  }
+  return std::nullopt;
+}
+
+void FlowNetwork::accept(const FlitArrival& a, Cycle now) {
+  if (steps_[a.flit.step].mask == 0) {  // astray: its place is free again at once
+    slot(now + p_.hop_cycles).credits.push_back(upstream(a.input));
+    return;
+  }
   Input& in = inputs_[a.input];
   buffers_[std::size_t{a.input} * ring_ + ((in.first + in.count) & (ring_ - 1))] = a.flit;
   const std::uint32_t vc = a.input % p_.vcs, at = a.input / p_.vcs, router = at / ports_;
@@ -282,10 +313,7 @@ void FlowNetwork::cross(std::uint32_t router, std::uint32_t port, std::uint32_t 
   } else {
     in.pending = steps_[buffers_[std::size_t{i} * ring_ + in.first].step].mask;
   }
-  // The room goes back to who fills this buffer: the neighbour's output, or the unit's own port.
-  const bool unit = port >= directions;
-  const std::uint32_t to = unit ? i : index(neighbour_[router * directions + port], facing(port), vc);
-  slot(now + (unit ? p_.endpoint_cycles : p_.hop_cycles)).credits.push_back(to);
+  slot(now + (port >= directions ? p_.endpoint_cycles : p_.hop_cycles)).credits.push_back(upstream(i));
   ++flying_;
 }
 
@@ -313,7 +341,7 @@ void FlowNetwork::advance(Cycle now) {
   Slot& today = slot(now);
   flying_ -= today.credits.size();
   for (const std::uint32_t c : today.credits) ++credits_[c];
-  for (const FlitArrival& a : today.flits) accept(a);
+  for (const FlitArrival& a : today.flits) accept(a, now);
   today.credits.clear();
   today.flits.clear();
   std::size_t kept = 0;

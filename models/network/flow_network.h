@@ -22,12 +22,13 @@
 //            one at ready - 1.
 //   progress a copy waits only for room in channels that come later in the order of dimensions, and units take all: no
 //            circular wait.
-//   never    drops, reorders within a flow, or judges.
+//   never    drops (but what a fault sends astray), reorders within a flow, or judges.
 //   cost     nothing where no flit is; nothing is allocated but room for more at once than ever before.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -59,8 +60,10 @@ class FlowNetwork {
   // Before the first page. Ends of equal node and port may stand in `to` more than once.
   std::uint32_t add_flow(End from, std::span<const End> to);
 
-  // A page of `flits` >= 1; `page` is the caller's. Requires from >= the cycle that is done next.
-  void send(std::uint32_t flow, std::uint32_t page, std::uint32_t flits, Cycle from, Cycle ready);
+  // A page of `flits` >= 1; `page` is the caller's. Requires from >= the cycle that is done next. With `astray`, of a
+  // page of several flits, the first leaves its first switch by a wrong port, where there is one; the switch that it comes
+  // to knows no such flow, and drops it. The page is then complete without it.
+  void send(std::uint32_t flow, std::uint32_t page, std::uint32_t flits, Cycle from, Cycle ready, bool astray = false);
 
   // The earliest cycle in which there is something to do.
   Cycle next() const { return next_; }
@@ -123,8 +126,9 @@ class FlowNetwork {
   };
   struct Waiting {
     std::uint32_t page = 0, step = 0, vc = 0, left = 0;
-    Cycle from = 0;  // of its next flit
-    Cycle last = 0;  // the last one, not before
+    std::uint32_t first_step = 0;  // of its first flit
+    Cycle from = 0;                // of its next flit
+    Cycle last = 0;                // the last one, not before
   };
   struct Source {
     std::vector<Waiting> waiting;
@@ -143,6 +147,8 @@ class FlowNetwork {
   std::uint32_t index(std::uint32_t router, std::uint32_t port, std::uint32_t vc) const {
     return (router * ports_ + port) * p_.vcs + vc;
   }
+  std::uint32_t upstream(std::uint32_t input) const;
+  std::optional<std::uint32_t> wrong_way(std::uint32_t step, std::uint32_t node);
   std::uint32_t grow(std::uint32_t node, std::span<const End> to, std::span<const std::uint32_t> leaves);
   Slot& slot(Cycle at) { return calendar_[at & calendar_mask_]; }
   bool link_free(std::uint64_t free, Cycle now) const { return free < (now + 1) * p_.period.den; }
@@ -151,7 +157,7 @@ class FlowNetwork {
     free = (free > start ? free : start) + p_.period.num;
   }
   void send_from(std::uint32_t source, Cycle now);
-  void accept(const FlitArrival& a);
+  void accept(const FlitArrival& a, Cycle now);
   void allocate(std::uint32_t router, Cycle now);
   void cross(std::uint32_t router, std::uint32_t port, std::uint32_t vc, std::uint32_t outputs, Cycle now);
   void deliver(std::uint32_t leaf, std::uint32_t page, Cycle now);

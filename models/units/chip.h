@@ -206,6 +206,7 @@ class Chip {
 
   // the network at its flit level (chip_flits.cpp)
   std::uint32_t message(FlitMessage::What what, std::uint32_t unit, Bytes bytes, std::uint32_t leaves);
+  bool sends_astray(const Shot& shot) const;
   void step_flits();
   void flits_left(const FlitMessage& m, Cycle at);
   void leave_chip(const FlitMessage& m, Cycle head);
@@ -241,6 +242,7 @@ class Chip {
   void arrive_broken(std::uint32_t channel);
   void take_arrival(const ReceiveState& r, const ReceiveChannel& ch, std::uint64_t page);
   void lie_beside(const ReceiveChannel& ch, const PageTag& tag);
+  void interleave(const ReceiveChannel& ch, std::uint64_t page);
   bool carries(std::uint32_t link, Cycle& from, Bytes size, bool signal);
 
   // values

@@ -258,7 +258,12 @@ void Chip::arrive_broken(std::uint32_t channel) {
     h = header(b, page);
     if (laws_.values) std::copy_n(slot(b, page), b.slot_bytes, staged_slot(b, page));
   }
-  if (c_.faults.strikes(FaultKind::page_drop, at(ch), n)) {
+  const Bytes flit = c_.network.flit_bytes();
+  if (h.bytes > flit && c_.faults.strikes(FaultKind::flit_misroute, at(ch), n))
+    h.bytes -= static_cast<std::uint32_t>(flit);
+  if (f.under_way > n + 1) interleave(ch, n);
+  if (c_.faults.strikes(FaultKind::page_drop, at(ch), n) ||
+      (h.bytes <= flit && c_.faults.strikes(FaultKind::flit_misroute, at(ch), n))) {
     // nothing comes
   } else if (f.astray && c_.faults.strikes(FaultKind::page_misroute, at(ch), n)) {
     ReceiveChannel& other = c_.receive_channels[*f.astray];
@@ -283,6 +288,21 @@ void Chip::arrive_broken(std::uint32_t channel) {
     f.held = false;
   }
   ch.arrived = f.order.size();
+}
+
+// A page that comes and the next one, which is on its way, have the second halves of each other, and say so.
+void Chip::interleave(const ReceiveChannel& ch, std::uint64_t page) {
+  const ReceiveState& r = c_.receives[ch.receive];
+  const BufferState& b = c_.buffers[r.buffer];
+  const std::uint64_t n = b.initial + page * r.channels + ch.rank, next = n + r.channels;
+  if (b.slots <= r.channels) return;  // they would lie in one place
+  PageHeader& mine = staged_header(b, n);
+  PageHeader& other = staged_header(b, next);
+  if (mine.tag == other.tag || !c_.faults.strikes(FaultKind::flit_interleave, at(ch), page)) return;
+  std::swap(mine.tag, other.tag);
+  const std::uint32_t both = std::min(mine.bytes, other.bytes);
+  if (laws_.values)
+    std::swap_ranges(staged_slot(b, n) + half(both), staged_slot(b, n) + both, staged_slot(b, next) + half(both));
 }
 
 // The channel to another chip that a page takes instead: it comes there beside what is due, as if it were the next page.

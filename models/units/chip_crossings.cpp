@@ -41,7 +41,9 @@ void Chip::grant_chip_arrive(std::uint32_t channel, std::uint32_t bytes) {
   const Cycle first = door.begin + laws_.agcu.latency;
   const Cycle last = door.end + laws_.agcu.latency;
   if (c_.network.flits() != nullptr) {
-    c_.network.post(ch.inward, message(FlitMessage::What::inward, channel, bytes, 1), first, last, bytes);
+    const bool astray = ch.fault != 0 && c_.faults.asked(FaultKind::flit_misroute, at(ch), ch.entered);
+    ++ch.entered;
+    c_.network.post(ch.inward, message(FlitMessage::What::inward, channel, bytes, 1), first, last, bytes, astray);
     return;
   }
   c_.network.send(ch.inward, first, last, bytes);
@@ -215,7 +217,7 @@ void Chip::send(std::uint32_t sender) {
   if (flits) {
     flying = message(FlitMessage::What::shot, sender, part.bytes, shot.leaves);
     messages_[flying].shot = s.first_shot + static_cast<std::uint32_t>(s.page % s.shots);
-    c_.network.post(shot.route, flying, out.first, out.last, part.bytes);
+    c_.network.post(shot.route, flying, out.first, out.last, part.bytes, s.faulty && sends_astray(shot));
   } else {
     left = c_.network.send(shot.route, out.first, out.last, part.bytes);
   }
@@ -285,6 +287,7 @@ void Chip::accept(std::uint32_t channel, std::uint64_t page, const PageTag& tag,
   h.bytes = std::min(bytes, b.slot_bytes);
   h.origin = when;
   h.late = 0;
+  if (ch.fault != 0) ++c_.channel_faults[ch.fault - 1].under_way;
   if (laws_.values && !values.empty())
     std::copy_n(values.data(), std::min<std::size_t>(values.size(), b.slot_bytes), staged_slot(b, n));
 }

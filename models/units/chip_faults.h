@@ -63,6 +63,11 @@ class ChipFaults {
     if (fault != nullptr) ++fault->struck;
     return fault != nullptr;
   }
+  bool asked(FaultKind kind, const ChannelAt& c, std::uint64_t nth) const {
+    for (const Active& a : list_)
+      if (a.what.kind == kind && a.what.edge == c.edge && a.what.instance == c.from && a.what.nth == nth) return true;
+    return false;
+  }
   bool strikes(FaultKind kind, LinkId l, std::uint64_t nth) {
     return strikes(kind, nth, [&](const Fault& f) { return f.link == l; });
   }
@@ -120,6 +125,7 @@ struct ChannelFaults {
   std::optional<std::uint32_t> astray;  // the channel that a page goes to instead
   std::vector<std::uint64_t> valid;     // the mth valid that is seen came with generation valid[m]
   std::uint64_t came = 0;
+  std::uint64_t under_way = 0;  // pages that were sent, and those that came
   bool held = false;
 };
 

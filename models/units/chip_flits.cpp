@@ -29,6 +29,15 @@ std::uint32_t Chip::message(FlitMessage::What what, std::uint32_t unit, Bytes by
   return id;
 }
 
+// Whether a fault sends a flit of the page astray that a shot sends next. Of what leaves the chip, that strikes there.
+bool Chip::sends_astray(const Shot& shot) const {
+  for (std::uint32_t i = 0; i < shot.channels; ++i) {
+    const SendChannel& ch = c_.send_channels[c_.shot_channels[shot.first_channel + i]];
+    if (!ch.data.remote && c_.faults.asked(FaultKind::flit_misroute, at(ch), ch.sent)) return true;
+  }
+  return false;
+}
+
 void Chip::step_flits() {
   FlowNetwork& network = *c_.network.flits();
   if (flits_wake_ <= now_) flits_wake_ = FlowNetwork::never;

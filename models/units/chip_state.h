@@ -355,6 +355,7 @@ struct ReceiveChannel {
   std::uint64_t valid_seen = 0, valid_raised = 0, valid_consumed = 0;
   std::uint64_t generation = 0;  // barrier: generations left
   std::uint64_t signals = 0;     // valid or leave that arrived: what faults count
+  std::uint64_t entered = 0;     // flit level: pages from another chip that the network was given
   std::uint64_t due = 0;         // flit level: pages that the network has brought
   std::uint32_t edge = 0, from = 0, to = 0, receiver = 0;
   std::uint32_t receive = 0;

@@ -92,10 +92,11 @@ class Network {
   FlowNetwork* flits() { return flits_.get(); }
   std::uint64_t traversals() const { return flits_ ? flits_->traversals() : 0; }
   // Sends a page: its first byte is ready at `from`, its last one at `ready`.
-  void post(const RouteRef& route, std::uint32_t page, Cycle from, Cycle ready, Bytes bytes) {
+  void post(const RouteRef& route, std::uint32_t page, Cycle from, Cycle ready, Bytes bytes, bool astray = false) {
     flits_->send(route.flow, page, static_cast<std::uint32_t>(bytes <= flit_ ? 1 : (bytes + flit_ - 1) / flit_), from,
-                 ready);
+                 ready, astray);
   }
+  Bytes flit_bytes() const { return flit_; }
 
   Cycles control(Position a, Position b) const;  // a signal's time on the control wires; at least one cycle
   // When the last byte of a page has left its source, if nothing is in its way.

@@ -1,4 +1,5 @@
 #include "sim/cli/faults_command.h"
+#include "models/units/network.h"
 
 #include <fmt/format.h>
 
@@ -22,11 +23,9 @@ std::string list_of_kinds() {
   std::string out =
       fmt::format("{:<18} {:<19} {}\n", "kind", "place", "what happens, and the checks that are meant for it");
   for (const FaultLaw& l : fault_laws) {
-    out += fmt::format("{:<18} {:<19} {} ({}{})\n", l.name, name_of(l.place), l.what, checks_of(l),
-                       l.values ? "; needs values" : "");
+    out += fmt::format("{:<18} {:<19} {} ({}{}{})\n", l.name, name_of(l.place), l.what, checks_of(l),
+                       l.values ? "; needs values" : "", needs_flits(l.kind) ? "; needs --network flit" : "");
   }
-  for (const ImpossibleFault& f : impossible_faults)
-    out += fmt::format("{:<18} {:<19} {} (not in a run: its network has no flits)\n", f.name, "-", f.what);
   return out;
 }
 
@@ -53,10 +52,7 @@ Result<std::vector<FaultKind>> kinds_of(const FaultsRequest& request) {
   for (const std::string& name : names) {
     const auto law =
         std::find_if(fault_laws.begin(), fault_laws.end(), [&](const FaultLaw& l) { return l.name == name; });
-    if (const auto* impossible = impossible_fault(name)) {
-      d.error(Code::RDU6006, "--kinds " + name, "{}: a run's network carries whole pages, and has no flits to break",
-              impossible->what);
-    } else if (law == fault_laws.end()) {
+    if (law == fault_laws.end()) {
       Diagnostic& e = d.error(Code::RDU6007, "--kinds " + name, "'{}' is not a kind of fault", name);
       if (const auto near = nearest(name, known); !near.empty()) e.suggest("did you mean '{}'?", near);
       e.suggest("`rdusim faults --list` says which there are");
@@ -129,11 +125,14 @@ ExitStatus faults(const FaultsRequest& request, std::atomic<bool>& stop) {
   // A fault may cost time, but not without end.
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   limits.seconds = 60 + 20 * seconds * limits.jobs;
-  std::vector<PlannedFault> planned = plan_faults(loaded->program, *kinds, request.seeds.value_or(default_seeds));
+  std::vector<FaultKind> possible = *kinds;
+  if (no_flit_level(loaded->target)) std::erase_if(possible, needs_flits);
+  std::vector<PlannedFault> planned = plan_faults(loaded->program, possible, request.seeds.value_or(default_seeds));
   std::vector<RunOptions> options;
   for (const PlannedFault& p : planned) {
     options.push_back(options_of(request));
     options.back().faults = {p.text};
+    if (needs_flits(p.fault.kind)) options.back().network = NetworkLevel::flit;
     options.back().max_cycles = 4 * whole.cycles + 1'000'000;
   }
   std::vector<IsolatedRun> runs = run_isolated(*loaded, options, limits, stop);

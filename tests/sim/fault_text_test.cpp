@@ -41,14 +41,14 @@ TEST_CASE("a fault names its kind, place, instance and count") {
   CHECK(f->stage == StageAt{StageId{fold}, 0});
 }
 
-TEST_CASE("what would break flits is refused as not possible, and not taken for a mistake of writing") {
-  for (const char* text : {"flit_misroute@link0", "flit-interleave@edge5:2"}) {
-    CAPTURE(text);
-    const auto f = parse_fault(text, small_program());
-    REQUIRE_FALSE(f);
-    CHECK(f.diagnostics().contains(Code::RDU6006));
-    CHECK_FALSE(f.diagnostics().contains(Code::RDU6007));
-  }
+TEST_CASE("what breaks flits is a fault of an edge") {
+  const auto f = parse_fault("flit-interleave@edge5:2", small_program());
+  REQUIRE(f);
+  CHECK(f->kind == FaultKind::flit_interleave);
+  CHECK(needs_flits(f->kind));
+  CHECK(f->edge == EdgeId{crossing_edge});
+  CHECK(f->nth == 2);
+  CHECK_FALSE(parse_fault("flit_misroute@link0", small_program()));
 }
 
 TEST_CASE("a fault that the program does not have is refused with what it has") {

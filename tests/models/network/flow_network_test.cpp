@@ -148,6 +148,22 @@ TEST_CASE("pages of a flow come in the order in which they were sent, whatever e
     for (const auto& [leaf, times] : all.at(page).came) CHECK(all.at(page - 40).came.at(leaf).second < times.second);
 }
 
+TEST_CASE("a flit that goes astray is dropped, its page comes without it, and nothing is left behind") {
+  FlowNetwork n(small());
+  const FlowNetwork::End to[] = {{8, 0}, {16, 1}};
+  const std::uint32_t flow = n.add_flow({6, 0}, to);
+  n.send(flow, 0, 20, 0, 0, true);
+  n.send(flow, 1, 20, 0, 0);
+  n.send(flow, 2, 1, 0, 0, true);  // a page of one flit has none to spare
+  const auto all = drain(n);
+  REQUIRE(all.size() == 3);
+  for (const auto& [page, times] : all) CHECK(times.came.size() == 2);
+  CHECK(all.at(0).came.at(0).first == 1 + 2 + 2);  // the second flit is the first to come
+  CHECK(all.at(1).came.at(0).second == 40 + 2 + 2);
+  // A switch fewer at the source, none behind the neighbour: 20 + 19 + 1 whole ones over 4 links and out at 2 ports.
+  CHECK(n.traversals() == 40 * (2 + 2 + 2) + 1);
+}
+
 TEST_CASE("two runs are alike, and a network that is reset is as new") {
   const auto run = [](FlowNetwork& n, bool fresh) {
     std::vector<std::uint32_t> flows;
