@@ -26,7 +26,7 @@ bool within(double value, double of, double part) {
 
 TEST_CASE("the shipped machines are read without a fault, each under its own name") {
   const auto names = shipped_targets();
-  for (const char* name : {"sn10", "sn30", "sn40l", "sn50", "wormhole"}) {
+  for (const char* name : {"plasticine-2019", "plasticine-2020", "sn10", "sn30", "sn40l", "sn50", "wormhole"}) {
     CHECK(std::find(names.begin(), names.end(), name) != names.end());
   }
   CHECK(std::is_sorted(names.begin(), names.end()));
@@ -86,6 +86,27 @@ TEST_CASE("sn30: 688 TFLOP/s bf16, 640 MiB of SRAM, 1 TiB of memory") {
   CHECK(within(peak_tflops(t, DType::bf16), 688, 0.001));
   CHECK(sram_bytes(t) == Bytes{640} << 20);
   CHECK(t.hbm.capacity_bytes == Bytes{1} << 40);
+}
+
+// The published chip has 64 PCUs and PMUs; the grids that the public cycle counts are of have more of the same.
+TEST_CASE(
+    "plasticine: a PCU of 16 lanes and a PMU of 256 KiB at 1 GHz, 64 PMUs of which hold 16 MiB, and four channels of "
+    "DDR3") {
+  for (const auto& [name, sites] :
+       {std::pair{"plasticine-2019", 18u * 18u / 2u}, std::pair{"plasticine-2020", 20u * 20u / 2u}}) {
+    CAPTURE(name);
+    const Target t = shipped(name);
+    CHECK(t.chips == 1);
+    CHECK(t.links.empty());
+    CHECK(t.sites() == sites);
+    CHECK(sram_bytes(t) / sites * 64 == Bytes{16} << 20);
+    CHECK(to_double(t.clock_ghz) == 1.0);
+    // 16 lanes and 6 stages in each of 64 PCUs, two operations in each: 12.3 TFLOP/s. A matmul uses one product a lane.
+    CHECK(within(64.0 * t.pcu.lanes * t.pcu.stages * 2 / 1e3, 12.3, 0.001));
+    CHECK(t.pcu.macs(DType::fp32) == t.pcu.lanes);
+    CHECK(t.host.section_launch_cycles == 0);
+  }
+  CHECK(peak_gb_per_s(shipped("plasticine-2019"), shipped("plasticine-2019").hbm) == doctest::Approx(51.2));
 }
 
 TEST_CASE("wormhole: 80 cores of 4.096 TFLOP/s, 288 GB/s, circular buffers and semaphores") {
