@@ -238,6 +238,25 @@ void level_by_level(Steps& steps, const std::vector<ChipId>& members, std::uint3
   steps.add(between);
   steps.add(out);
 }
+// Within nodes and to one of each other node; from there to the others of its own.
+void gather_by_levels(Steps& steps, const TwoLevels& levels, Bytes whole) {
+  std::vector<Flow> first, then;
+  for (std::size_t v = 0; v < levels.nodes().size(); ++v)
+    for (std::uint32_t i = 0; i < levels.nodes()[v].size(); ++i) {
+      const std::uint32_t origin = levels.nodes()[v][i];
+      for (const std::uint32_t m : levels.nodes()[v])
+        if (m != origin) first.push_back({origin, m, whole});
+      for (std::size_t u = 0; u < levels.nodes().size(); ++u) {
+        if (u == v) continue;
+        const std::uint32_t there = levels.owner(u, i);
+        first.push_back({origin, there, whole});
+        for (const std::uint32_t m : levels.nodes()[u])
+          if (m != there) then.push_back({there, m, whole});
+      }
+    }
+  steps.add(first);
+  steps.add(then);
+}
 std::vector<Flow> to_first(std::size_t n, Bytes bytes) {
   std::vector<Flow> flows;
   for (std::size_t i = 1; i < n; ++i) flows.push_back({i, 0, bytes});
@@ -323,7 +342,9 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
         steps.add(to_first(n, whole));
         steps.add(from_first(n, times(whole, n - 1)));
       } else if (is_ring) {
-        steps.add_round(ring(n, whole), n - 1);
+        for (std::size_t step = 1; step < n; ++step) steps.add(ring(n, whole));
+      } else if (algorithm == CollectiveAlgorithm::hierarchical) {
+        gather_by_levels(steps, TwoLevels(members, target.node_chips), whole);
       } else {
         steps.add(all_to_all(n, whole));
       }

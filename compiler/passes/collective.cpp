@@ -30,18 +30,26 @@ struct SiteUse {
   Bytes bytes = 0;
 };
 
+// The kinds that an algorithm carries out.
+bool carries_out(CollectiveAlgorithm algorithm, CollectiveKind kind) {
+  using A = CollectiveAlgorithm;
+  const bool leaves_it_everywhere = algorithm == A::halving_doubling || algorithm == A::hierarchical;
+  if (kind == CollectiveKind::all_gather)
+    return algorithm == A::direct || algorithm == A::ring || algorithm == A::hierarchical;
+  return kind != CollectiveKind::reduce || !leaves_it_everywhere;
+}
+
 class Chooser {
  public:
   Chooser(const SpatialProgram& program, const Target& target) : p_(program), target_(target) {}
 
   // Why `algorithm` cannot be used, with limit and actual; empty where it can.
   std::string why_not(const Collective& c, const std::vector<Member>& members, CollectiveAlgorithm algorithm) const {
-    if (c.kind == CollectiveKind::all_gather && algorithm != CollectiveAlgorithm::direct)
-      return "an all-gather is carried out directly, pages going from their chip to every other";
-    const bool in_nodes = algorithm == CollectiveAlgorithm::hierarchical;
-    if (c.kind == CollectiveKind::reduce && (in_nodes || algorithm == CollectiveAlgorithm::halving_doubling))
-      return "it leaves the result on every chip";
-    if (in_nodes && by_node(c.members, target_.node_chips).size() < 2)
+    if (!carries_out(algorithm, c.kind))
+      return c.kind == CollectiveKind::all_gather
+                 ? "an all-gather is carried out directly, in a ring, or within nodes and between them"
+                 : "it leaves the result on every chip";
+    if (algorithm == CollectiveAlgorithm::hierarchical && by_node(c.members, target_.node_chips).size() < 2)
       return target_.node_chips == 0 ? "the target's chips do not stand in nodes" : "all its chips are in one node";
     const SiteDemand demand = demand_of(p_, c, members, algorithm, target_);
     const SiteResources& site = target_.site;
@@ -162,10 +170,11 @@ Result<Choice> choose(const SpatialProgram& p, const Collective& c, const std::v
   std::vector<Note> notes;
   std::string others;
   for (const CollectiveAlgorithm a : algorithms) {
+    if (!carries_out(a, c.kind)) continue;
     const std::string why_not = chooser.why_not(c, members, a);
     if (!why_not.empty()) {
       notes.push_back({std::string(name_of(a)), why_not});
-      if (c.kind != CollectiveKind::all_gather) others += fmt::format("; {} not available: {}", name_of(a), why_not);
+      others += fmt::format("; {} not available: {}", name_of(a), why_not);
       continue;
     }
     (chooser.fits_memory(c, members, a) ? fit : too_large).push_back({cost(a), a});

@@ -128,24 +128,6 @@ void Expansion::ring_reduce() {
   store_whole(0, from, buffer);
 }
 
-void Expansion::gather() {
-  for (std::uint32_t m = 0; m < n_; ++m) {
-    const Member& from = members_[m];
-    const StageId own = from.outcomes[m].store;
-    local(from.source, from.buffer, own);
-    p_.stages[own.value].ports = {input_port(from.buffer)};
-    std::vector<std::uint32_t> others;
-    for (std::uint32_t to = 0; to < n_; ++to)
-      if (to != m) others.push_back(to);
-    const std::vector<Landing> landings = cross(from.source, from.buffer, Chunk{}, m, others, "recv", firings());
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      const StageId store = members_[others[i]].outcomes[m].store;
-      local(landings[i].recv, landings[i].buffer, store);
-      p_.stages[store.value].ports = {input_port(landings[i].buffer)};
-    }
-  }
-}
-
 std::vector<Member> members_of(const SpatialProgram& p, const Collective& collective) {
   std::map<ChipId, std::vector<StageId>> stages;
   for (const Stage& s : p.stages)
@@ -214,6 +196,24 @@ SiteDemand hierarchical_counts(std::uint32_t chips, std::uint32_t node_chips) {
   return most;
 }
 
+// A landing from each other member, who all are sent to; what others are to have of it is sent on.
+SiteDemand gather_counts(CollectiveAlgorithm algorithm, std::uint32_t chips, std::uint32_t node_chips) {
+  const std::uint64_t others = chips - 1;
+  std::uint64_t forwarded = algorithm == CollectiveAlgorithm::ring ? others - 1 : 0;
+  if (algorithm == CollectiveAlgorithm::hierarchical) {
+    std::vector<ChipId> members;
+    for (std::uint32_t c = 0; c < chips; ++c) members.push_back(ChipId(c));
+    const TwoLevels levels(members, node_chips);
+    for (std::size_t v = 0; v < levels.nodes().size(); ++v) {
+      std::uint64_t here = 0;  // by the first of the node, which has the most to forward
+      for (std::size_t u = 0; levels.nodes()[v].size() > 1 && u < levels.nodes().size(); ++u)
+        if (u != v) here += ceil_div(levels.nodes()[u].size(), levels.nodes()[v].size());
+      forwarded = std::max(forwarded, here);
+    }
+  }
+  return {others, others + 1 + forwarded, 0, 0, 0, 0};
+}
+
 Bytes tree_bytes(std::uint32_t chips, bool all, Bytes page, Bytes result_page) {
   const BinaryTree tree(chips);
   Bytes most = 0;
@@ -249,7 +249,7 @@ SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::ui
                      const Target& target) {
   const std::uint64_t n = chips, others = n - 1;
   const bool all = kind == CollectiveKind::all_reduce;
-  if (kind == CollectiveKind::all_gather) return {others, others + 1, 0, 0, 0, 0};
+  if (kind == CollectiveKind::all_gather) return gather_counts(algorithm, chips, target.node_chips);
   switch (algorithm) {
     case CollectiveAlgorithm::through_one:
       // The first member: a landing of each other member, the sum.
@@ -318,7 +318,11 @@ SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, cons
 void expand(SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
             CollectiveAlgorithm algorithm, const Target& target) {
   Expansion expansion(program, collective, members, target);
-  if (collective.kind == CollectiveKind::all_gather) return expansion.gather();
+  if (collective.kind == CollectiveKind::all_gather) {
+    if (algorithm == CollectiveAlgorithm::ring) return expansion.ring_gather();
+    if (algorithm == CollectiveAlgorithm::hierarchical) return expansion.hierarchical_gather();
+    return expansion.gather();
+  }
   switch (algorithm) {
     case CollectiveAlgorithm::through_one:
       return expansion.through_one();

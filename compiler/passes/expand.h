@@ -8,7 +8,7 @@
 //                pages.
 //   ring         all_reduce: member r starts with its own chunk r; a page goes round with each member's chunk added in
 //                turn, n - 1 steps, and n - 1 more until all have it. reduce: along the line 1, 2, ..., n - 1, 0, a
-//                page at a time.
+//                page at a time. all_gather: a member's page goes round from landing to landing.
 //   halving_doubling
 //                all_reduce: partners exchange halves of a page, then quarters, ..., and add (compiler/ir/hypercube.h);
 //                what is added is put together again by doubling. A step begins when the one before has wholly come.
@@ -17,7 +17,8 @@
 //                sends the sum to its parent; all_reduce: the root's goes down again, each member forwarding what lands.
 //   hierarchical on a machine of nodes, all_reduce: as direct's first half within each node, then between those of all
 //                nodes that have the same chunk, then as direct's second half. A node of fewer members than another deals
-//                its chunks to them in turn.
+//                its chunks to them in turn. all_gather: to those of the node and to one of each other node, which sends
+//                to the others of its own.
 //
 // Instance i of a member's group exchanges with instance i of the others': each site does the collective of its own
 // pages. Partials cross and are added in the accumulator's type; only a final value is converted to the result's type.
@@ -65,12 +66,13 @@ struct Member {
 std::vector<Member> members_of(const SpatialProgram& program, const Collective& collective);
 
 // All of it but bytes and whole pages' sizes, before there is a program: over `chips` members, `convert` where the
-// result's type is not the accumulator's. `algorithm` is not automatic, which asks for nothing; a gather is direct.
+// result's type is not the accumulator's. `algorithm` is not automatic, which asks for nothing, but of a gather: then it
+// is direct.
 // Members are the first chips of the machine.
 SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::uint32_t chips, bool convert,
                      const Target& target);
 
-// Requires at least two members. `algorithm` is not automatic; a gather is direct.
+// Requires at least two members. `algorithm` is not automatic, and one that the kind has.
 SiteDemand demand_of(const SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
                      CollectiveAlgorithm algorithm, const Target& target);
 

@@ -45,6 +45,8 @@ class Expansion {
   void tree();
   void hierarchical();
   void gather();
+  void ring_gather();
+  void hierarchical_gather();
 
  private:
   // A stage and the buffer that it gives pages through: a Recv and its landing, or what stands for them.
@@ -94,6 +96,9 @@ class Expansion {
   Landing converted(std::uint32_t member, StageId from, BufferId buffer, std::uint32_t chunks);
   void store_chunks(StageId store, std::vector<Port> ports, const std::vector<std::uint32_t>& order,
                     std::uint32_t chunks);
+
+  // A member stores what `from` gives of another's (or its own) pages.
+  void keep(std::uint32_t member, std::uint32_t origin, const Landing& from);
 
   // The steps of hierarchical(): member i of a node adds what the node's members have of its chunks (into parts, by
   // chunk), and then what the nodes have; each member is given the sums of the others.

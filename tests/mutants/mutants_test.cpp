@@ -55,6 +55,7 @@ enum class Input {
   hierarchical,     // over three, in nodes of two
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
+  ring_gather,      // over three
   transposed,       // as slices, with a transposed weight whose extents are equal
   attention,        // causal, two heads that share keys and values, eight pages of keys on four sites
   stack,            // four matrices by two, on a site for each
@@ -207,6 +208,9 @@ Compiled input(Input which) {
                      over(3, ShardKind::row, Kind::reduce, Algorithm::ring));
     case Input::gather:
       return sharded(two_matmuls(32, 32, 64, 64), sn40l(), over(2, ShardKind::column));
+    case Input::ring_gather:
+      return sharded(two_matmuls(32, 32, 96, 96), sn40l(),
+                     over(3, ShardKind::column, Kind::all_reduce, Algorithm::ring));
     case Input::direct_wormhole:
       return sharded(one_matmul(64, 192, 96), wormhole(), over(2, ShardKind::row, Kind::all_reduce, Algorithm::direct));
     case Input::moves:
@@ -357,6 +361,7 @@ constexpr Row table[] = {
     {"expand.halving_drops_a_step", Input::halving, Who::verifier, Code::RDU3024},
     {"expand.halving_partners_swapped", Input::halving, Who::verifier, Code::RDU3024},
     {"expand.halving_blocks_stored_in_rising_order", Input::halving, Who::verifier, Code::RDU3024},
+    {"expand.gather_forwards_its_own", Input::ring_gather, Who::verifier, Code::RDU3024},
     {"expand.tree_drops_a_subtree", Input::tree, Who::verifier, Code::RDU3024},
     {"expand.other_node_left_out", Input::hierarchical, Who::verifier, Code::RDU3024},
     {"expand.nodes_chunks_in_reverse", Input::hierarchical, Who::verifier, Code::RDU3024},
@@ -403,9 +408,10 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 }
 
 TEST_CASE("what is compiled without a mistake passes") {
-  for (const Input which : {Input::slices, Input::direct, Input::ring, Input::through_one, Input::halving, Input::tree,
-                            Input::hierarchical, Input::ring_reduce, Input::gather, Input::transposed, Input::attention,
-                            Input::stack, Input::direct_wormhole, Input::moves, Input::rotary}) {
+  for (const Input which :
+       {Input::slices, Input::direct, Input::ring, Input::through_one, Input::halving, Input::tree, Input::hierarchical,
+        Input::ring_reduce, Input::gather, Input::ring_gather, Input::transposed, Input::attention, Input::stack,
+        Input::direct_wormhole, Input::moves, Input::rotary}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

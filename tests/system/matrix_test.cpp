@@ -91,7 +91,9 @@ TEST_CASE("every number of chips from 1 to 16 is exact by every algorithm, with 
   for (int chips = 1; chips <= 16; ++chips) {
     const Matmul workload = matmul(32, 32 * chips, 48);
     const std::string expected = workload.sha256();
-    for (const std::string& algorithm : all_algorithms) {
+    std::vector<std::string> algorithms = all_algorithms;
+    if (chips > 8) algorithms.push_back("hierarchical");  // of more than one node
+    for (const std::string& algorithm : algorithms) {
       CAPTURE(chips);
       CAPTURE(algorithm);
       const Json report = compile_and_run(
@@ -99,6 +101,41 @@ TEST_CASE("every number of chips from 1 to 16 is exact by every algorithm, with 
       check_exact_pass(report);
       CHECK(text(report, "outputs", 0, "sha256") == expected);
       if (chips > 1) CHECK(number(report, "collectives", 0, "contributions") == chips);
+    }
+  }
+}
+
+TEST_CASE("columns that are gathered are the same by every algorithm, over one node, two full ones and others") {
+  const Folder folder;
+  const auto chain = [](int columns) {
+    const auto tensor = [](const std::string& name, const std::string& role, int rows, int cols, int modulus) {
+      return "[tensors." + name + "]\nrole = \"" + role + "\"\nshape = [" + std::to_string(rows) + ", " +
+             std::to_string(cols) + "]\ndtype = \"bf16\"\nfill = { pattern = { modulus = " + std::to_string(modulus) +
+             ", shift = 3 } }\n";
+    };
+    return "name = \"chain\"\n" + tensor("x", "input", 33, 32, 11) + tensor("v", "weight", 32, columns, 13) +
+           tensor("w", "weight", columns, columns, 17) +
+           "[tensors.h]\ndtype = \"bf16\"\n[tensors.y]\nrole = \"output\"\n" +
+           "[[ops]]\nkind = \"matmul\"\nin = [\"x\", \"v\"]\nout = \"h\"\n" +
+           "[[ops]]\nkind = \"matmul\"\nin = [\"h\", \"w\"]\nout = \"y\"\n";
+  };
+  for (const int chips : {2, 3, 8, 9, 12, 16}) {
+    folder.write("workload.toml", chain(32 * chips));
+    std::string expected;
+    for (const std::string algorithm : {"direct", "ring", "hierarchical", "auto"}) {
+      if (chips <= 8 && algorithm == "hierarchical") continue;
+      CAPTURE(chips);
+      CAPTURE(algorithm);
+      const Outcome compiled = rdusim({"compile", "workload.toml", "-o", "prog.bin", "--chips", std::to_string(chips),
+                                       "--shard", "column", "--collective", algorithm},
+                                      folder);
+      INFO(compiled.err);
+      REQUIRE(compiled.status == 0);
+      const Json report = run(folder);
+      check_exact_pass(report);
+      if (algorithm != "auto") CHECK(text(report, "collectives", 0, "algorithm") == algorithm);
+      if (expected.empty()) expected = text(report, "outputs", 0, "sha256");
+      CHECK(text(report, "outputs", 0, "sha256") == expected);
     }
   }
 }

@@ -596,12 +596,40 @@ TEST_CASE("auto picks the least estimate and says what the others would take") {
   }
 }
 
-TEST_CASE("an all-gather is direct or nothing") {
-  const Target t = sn40l();
-  const auto r = collective(
-      sharded(two_matmuls(32, 64, 64, 64), over(2, ShardKind::column, Kind::all_reduce, Algorithm::ring), t), t);
-  REQUIRE(!r.ok());
-  CHECK(r.diagnostics().contains(Code::RDU4114));
+TEST_CASE("an all-gather is direct, in a ring or by levels, and nothing else") {
+  Target t = sn40l();
+  for (const std::uint32_t node : {1u, 2u, 3u, 4u}) {
+    t.node_chips = node;
+    for (std::uint32_t n = 2; n <= 7; ++n)
+      for (const Algorithm a : {Algorithm::ring, Algorithm::hierarchical}) {
+        if (a == Algorithm::hierarchical && n <= node) continue;
+        CAPTURE(node);
+        CAPTURE(n);
+        CAPTURE(int(a));
+        const auto plan = over(n, ShardKind::column, Kind::all_reduce, a);
+        const OperatorGraph g = two_matmuls(40, 64, 32 * n, 32 * n);
+        const SpatialProgram p = joined(g, plan, t);
+        check_all(p, t);
+        CHECK(count_of<Recv>(p) == n * (n - 1));
+        CHECK(p.collectives[0].algorithm == a);
+        // Semaphores: of each chip, its receives and the edges that leave it.
+        std::map<ChipId, std::uint64_t> ends;
+        for (const Edge& e : p.edges) {
+          if (is_local(e.handshake)) continue;
+          ++ends[p.chip_of(p.stage(e.from))];
+          for (const StageId to : e.to) ++ends[p.chip_of(p.stage(to))];
+        }
+        std::uint64_t most = 0;
+        for (const auto& [chip, count] : ends) most = std::max(most, count);
+        CHECK(counts_of(Kind::all_gather, a, n, false, t).semaphores == most);
+      }
+  }
+  for (const Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::through_one}) {
+    const auto r =
+        collective(sharded(two_matmuls(32, 64, 64, 64), over(2, ShardKind::column, Kind::all_reduce, a), t), t);
+    REQUIRE(!r.ok());
+    CHECK(r.diagnostics().contains(Code::RDU4114));
+  }
 }
 
 TEST_CASE("collectives on a machine whose chips share no hand-off are refused") {
