@@ -34,6 +34,7 @@ for (const width of [1280, 390]) {
   await page.waitForSelector('body[data-ready]');
   const took = Date.now() - began;
   check(`width ${width}: the overview is there in less than three seconds`, took < 3000, `${took} ms`);
+  console.log(`width ${width}: the overview took ${took} ms`);
   const wait = (view) => page.waitForSelector(`body[data-ready="${view}"]`);
   const go = async (view) => { await page.evaluate((v) => { location.hash = v; }, view); await wait(view); };
   const fits = async (what) => {
