@@ -50,49 +50,26 @@ class DepthSearch {
     for (const Buffer& b : s.p.buffers) given_.push_back(b.depth_pages);
   }
 
-  // Deeper buffers never hinder. So where the section ends with some buffers at their floors, those are the least
-  // depths of each with the others as given; where it does not, halves of them are tried, down to one that must be
-  // deeper.
   void look_at(const Net& net) {
-    net_ = &net;
+    for (const Net::Queue& q : net.queues) claims_[q.buffer.value].least_depth = floor_[q.buffer.value];
+    for (const Net& part : net.parts()) look_at_part(part);
+  }
+
+ private:
+  // Deeper buffers never hinder. So where the part ends with some buffers at their floors, those are the least depths
+  // of each with the others as given; where it does not, halves of them are tried, down to one that must be deeper.
+  void look_at_part(const Net& part) {
+    net_ = &part;
     std::vector<BufferId> here;
-    for (const Net::Queue& q : net.queues)
-      if (here.empty() || here.back() != q.buffer) here.push_back(q.buffer);
-    find_parts();
+    for (const Net::Queue& q : part.queues) here.push_back(q.buffer);
+    std::sort(here.begin(), here.end());
+    here.erase(std::unique(here.begin(), here.end()), here.end());
+    for (const BufferId b : here) claims_[b.value].least_depth = 0;
     if (ends(given_)) {
       split(here, 0, here.size());
     } else {
       for (const BufferId b : here) deepen(b);
     }
-  }
-
- private:
-  // Actors that queues join, directly or through others: what a buffer can hold up. By actor, the least of its part.
-  void find_parts() {
-    part_.resize(net_->actors.size());
-    std::iota(part_.begin(), part_.end(), 0u);
-    std::map<std::uint32_t, std::uint32_t> of_buffer;  // its instances stand and fall together
-    for (std::uint32_t a = 0; a < net_->actors.size(); ++a)
-      for (std::uint32_t u = net_->actors[a].first_use; u < net_->actors[a].first_use + net_->actors[a].uses; ++u)
-        join(of_buffer.try_emplace(net_->queues[net_->uses[u].queue].buffer.value, a).first->second, a);
-    part_of_buffer_.clear();
-    for (const auto& [buffer, actor] : of_buffer) part_of_buffer_[buffer] = root(actor);
-  }
-  std::uint32_t root(std::uint32_t a) {
-    while (part_[a] != a) a = part_[a] = part_[part_[a]];
-    return a;
-  }
-  void join(std::uint32_t a, std::uint32_t b) {
-    a = root(a);
-    b = root(b);
-    part_[std::max(a, b)] = std::min(a, b);
-  }
-  // Whether all that b is joined with has finished.
-  bool part_ended(const Execution& execution, BufferId b) {
-    const std::uint32_t part = part_of_buffer_.at(b.value);
-    for (std::uint32_t a = 0; a < net_->actors.size(); ++a)
-      if (root(a) == part && !execution.finished(a)) return false;
-    return true;
   }
 
   bool ends(const std::vector<std::uint64_t>& depths) {
@@ -122,7 +99,7 @@ class DepthSearch {
     std::vector<std::uint64_t> depths = given_;
     std::uint64_t depth = depths[b.value] = floor_[b.value];
     Execution execution(*net_, depths);
-    while (!execution.run(most_firings) && !part_ended(execution, b)) {
+    while (!execution.run(most_firings)) {
       const auto wanted = execution.wanted(b);
       if (!wanted || execution.fired() >= most_firings) {
         depth = 0;
@@ -138,8 +115,6 @@ class DepthSearch {
   std::vector<BufferClaim>& claims_;
   std::vector<std::uint64_t> given_;
   const Net* net_ = nullptr;
-  std::vector<std::uint32_t> part_;
-  std::map<std::uint32_t, std::uint32_t> part_of_buffer_;
   std::uint64_t spent_ = 0;
 };
 

@@ -233,6 +233,68 @@ Net Net::of(const Subject& subject, SectionId section, const Extent& extent) {
   return Weaver(subject, section, extent).weave();
 }
 
+std::vector<Net> Net::parts() const {
+  std::vector<std::uint32_t> above(actors.size());
+  std::iota(above.begin(), above.end(), 0u);
+  const auto root = [&](std::uint32_t a) {
+    while (above[a] != a) a = above[a] = above[above[a]];
+    return a;
+  };
+  std::map<BufferId, std::uint32_t> of_buffer;
+  for (std::uint32_t a = 0; a < actors.size(); ++a)
+    for (std::uint32_t u = actors[a].first_use; u < actors[a].first_use + actors[a].uses; ++u) {
+      const std::uint32_t own = root(a),
+                          other = root(of_buffer.try_emplace(queues[uses[u].queue].buffer, a).first->second);
+      above[std::max(own, other)] = std::min(own, other);
+    }
+
+  std::vector<Net> parts;
+  std::vector<std::uint32_t> part_of(actors.size()), actor_in(actors.size()), queue_in(queues.size(), nobody);
+  std::vector<std::uint32_t> rates_in(rates.size(), nobody);
+  for (std::uint32_t a = 0; a < actors.size(); ++a) {
+    if (root(a) == a) {
+      part_of[a] = static_cast<std::uint32_t>(parts.size());
+      parts.emplace_back();
+    }
+    part_of[a] = part_of[root(a)];
+    actor_in[a] = static_cast<std::uint32_t>(parts[part_of[a]].actors.size());
+    parts[part_of[a]].actors.push_back(actors[a]);
+  }
+  const auto named = [&](std::uint32_t actor) { return actor == nobody ? nobody : actor_in[actor]; };
+  for (std::uint32_t a = 0; a < actors.size(); ++a) {
+    Net& part = parts[part_of[a]];
+    Actor& own = part.actors[actor_in[a]];
+    own.first_use = static_cast<std::uint32_t>(part.uses.size());
+    part.all_firings = sum(part.all_firings, own.firings);
+    for (std::uint32_t u = actors[a].first_use; u < actors[a].first_use + actors[a].uses; ++u) {
+      Use use = uses[u];
+      const Queue& q = queues[use.queue];
+      if (queue_in[use.queue] == nobody) {
+        queue_in[use.queue] = static_cast<std::uint32_t>(part.queues.size());
+        part.queues.push_back(q);
+        Queue& copy = part.queues.back();
+        copy.first_consumer = static_cast<std::uint32_t>(part.actor_of_slot.size());
+        copy.producer = named(q.producer);
+        for (std::uint32_t& turn : copy.turn) turn = named(turn);
+        for (std::uint32_t c = q.first_consumer; c < q.first_consumer + q.consumers; ++c)
+          part.actor_of_slot.push_back(named(actor_of_slot[c]));
+      }
+      if (use.slot != nobody)
+        use.slot = part.queues[queue_in[use.queue]].first_consumer + (use.slot - q.first_consumer);
+      use.queue = queue_in[use.queue];
+      if (!own.crossing) {
+        if (rates_in[use.rates] == nobody) {
+          rates_in[use.rates] = static_cast<std::uint32_t>(part.rates.size());
+          part.rates.push_back(rates[use.rates]);
+        }
+        use.rates = rates_in[use.rates];
+      }
+      part.uses.push_back(use);
+    }
+  }
+  return parts;
+}
+
 std::uint64_t repeats_of(const Subject& s, SectionId section) {
   if (!s.uniform) return 1;
   std::uint64_t repeats = 0;  // gcd so far

@@ -86,6 +86,10 @@ struct Net {
   // One trip of the section, or the part of it that `extent` names. Instances are numbered as the program does. Where
   // that would not fit this computer's memory, a net without actors whose all_firings is too_many.
   static Net of(const Subject& subject, SectionId section, const Extent& extent);
+
+  // The nets into which this one falls: actors that queues join, directly or through others, and all instances of a
+  // buffer in the same one. What happens in one has no bearing on the others. In the order of their first actors.
+  std::vector<Net> parts() const;
 };
 
 // The greatest number by which one trip of the section can be divided such that each part does the same as the first
