@@ -1,4 +1,7 @@
 // Everyone who listens to a run: checkers, statistics, the flight recorder. A run and a replay have the same.
+//
+// An event goes to those who look at its kind, known at compile time, and then to the traces: there are a dozen events a
+// page and a dozen listeners, most of which have no use for it.
 #pragma once
 
 #include <vector>
@@ -19,7 +22,7 @@
 
 namespace rdusim {
 
-struct Listeners {
+struct Listeners final : EventSink {
   Listeners(const LoadedProgram& loaded, const RunOptions& options, std::atomic<bool>& stop)
       : instances(loaded.program),
         matmuls(loaded.program),
@@ -51,12 +54,12 @@ struct Listeners {
   Statistics statistics;
   FlightRecorder flight;
 
-  std::vector<EventSink*> sinks() {
-    std::vector<EventSink*> all = {&handshakes, &tokens,   &semaphores,  &barriers,   &pages, &provenance,
-                                   &made,       &coverage, &collectives, &statistics, &flight};
-    if (!made.watches()) std::erase(all, &made);
-    return all;
-  }
+  EventSink* traces = nullptr;  // hears every event after them
+
+#define RDU_DECLARE(Event) void on(const Event&) override;
+  RDU_EVENTS(RDU_DECLARE)
+#undef RDU_DECLARE
+
   // After the last event of a run that finished.
   void finish(Cycle at) {
     handshakes.finish(at);

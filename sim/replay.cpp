@@ -28,11 +28,9 @@ Result<RunResult> replay_run(EventLogReader& log, const RunOptions& options) {
 
   std::atomic<bool> own_stop{false};
   Listeners l(*loaded, run->options, own_stop);
-  const std::vector<EventSink*> sinks = l.sinks();
-  FanOut fan_out(sinks);
   l.provenance.use(log.provenance());
   l.made.use(log.provenance());
-  const auto read = log.read(fan_out);
+  const auto read = log.read(l);
   if (!read) return read.diagnostics();
   if (!read->end) {
     Diagnostics d = read->notes;

@@ -135,9 +135,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   Listeners l(loaded, options, stop);
   const std::vector<EventSink*> traced = traces->sinks();
   FanOut tracing(traced);
-  std::vector<EventSink*> sinks = l.sinks();
-  if (!traced.empty()) sinks.push_back(&tracing);
-  FanOut fan_out(sinks);
+  if (!traced.empty()) l.traces = &tracing;
 
   MachineOptions machine_options;
   machine_options.values = options.values;
@@ -147,7 +145,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   machine_options.faults = faults;
   machine_options.network = options.network;
   machine_options.stop = &stop;
-  Machine machine(p, loaded.target, machine_options, result.images, fan_out);
+  Machine machine(p, loaded.target, machine_options, result.images, l);
   l.provenance.use(machine.provenance());
   l.made.use(machine.provenance());
   traces->use(machine.provenance());
