@@ -6,6 +6,23 @@
 
 namespace rdusim {
 
+namespace {
+
+// Whether `later` reads what `earlier` makes, itself or by way of others. Operators stand after those that they read.
+bool depends(const OperatorGraph& graph, OperatorId earlier, OperatorId later) {
+  std::vector<bool> made(graph.operands.size(), false);
+  made[graph.operators[earlier.value].out.value] = true;
+  for (std::size_t o = earlier.value + 1; o <= later.value; ++o) {
+    const Operator& op = graph.operators[o];
+    if (std::none_of(op.in.begin(), op.in.end(), [&](OperandId in) { return made[in.value]; })) continue;
+    if (op.id == later) return true;
+    made[op.out.value] = true;
+  }
+  return false;
+}
+
+}  // namespace
+
 CollectiveChecker::CollectiveChecker(const Instances& instances, Violations& violations)
     : instances_(instances),
       violations_(violations),
@@ -137,7 +154,8 @@ void CollectiveChecker::finish(Cycle at) {
       }
     }
   }
-  // The order in which a chip took part, of the collectives that it shares with the first member of each.
+  // The order in which a chip took part, of the collectives that it shares with the first member of each. Of two that
+  // run side by side, neither with anything of the other's, either may come first.
   for (const Collective& c : p.collectives) {
     if (c.members.size() < 2) continue;
     const auto shared = [&](ChipId a, ChipId b) {
@@ -150,13 +168,40 @@ void CollectiveChecker::finish(Cycle at) {
     for (std::size_t m = 1; m < c.members.size(); ++m) {
       const ChipId a = c.members.front();
       const ChipId b = c.members[m];
-      if (shared(a, b) == shared(b, a)) continue;
+      const std::vector<CollectiveId> first = shared(a, b), second = shared(b, a);
+      if (first == second || !disagree(first, second)) continue;
       violations_.found(Code::RDU7026, at, fmt::format("chip{}", b.value),
                         "chip{} and chip{} took part in their collectives in another order ('{}' among them)", a.value,
                         b.value, c.name);
       return;
     }
   }
+}
+
+bool CollectiveChecker::disagree(const std::vector<CollectiveId>& first,
+                                 const std::vector<CollectiveId>& second) const {
+  if (first.size() != second.size()) return true;
+  std::vector<std::size_t> place(instances_.program().collectives.size(), second.size());
+  for (std::size_t i = 0; i < second.size(); ++i) place[second[i].value] = i;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (place[first[i].value] == second.size()) return true;
+    for (std::size_t j = i + 1; j < first.size(); ++j)
+      if (place[first[j].value] < place[first[i].value] && ordered(first[i], first[j])) return true;
+  }
+  return false;
+}
+
+bool CollectiveChecker::ordered(CollectiveId a, CollectiveId b) const {
+  const SpatialProgram& p = instances_.program();
+  const Collective& x = p.collectives[a.value];
+  const Collective& y = p.collectives[b.value];
+  const auto section_of = [&](CollectiveId c) {
+    const auto stage =
+        std::find_if(p.stages.begin(), p.stages.end(), [&](const Stage& s) { return s.collective == c; });
+    return stage == p.stages.end() ? std::nullopt : std::optional(stage->section);
+  };
+  if (!p.operators || section_of(a) != section_of(b)) return true;
+  return depends(*p.operators, x.op, y.op) || depends(*p.operators, y.op, x.op);
 }
 
 }  // namespace rdusim

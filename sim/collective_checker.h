@@ -1,5 +1,6 @@
 // Every member of a collective logs what it takes part in: which collectives, in which order, with how many bytes. The
-// logs of its members agree with each other and with the program. RDU7026 collective-logs-disagree.
+// logs of its members agree with each other and with the program. RDU7026 collective-logs-disagree. (Two that run side by
+// side in one section, neither depending on the other, may come in either order: chips are not in step.)
 //
 // A member contributes a page when a stage outside the collective pushes it into a buffer that the collective reads.
 // Keeps what the report says of a collective: how long it took, and what was sent.
@@ -53,6 +54,10 @@ class CollectiveChecker final : public EventSink {
 
   void end(CollectiveId c, Cycle at);
   std::optional<std::uint32_t> member(CollectiveId c, ChipId chip) const;
+  // Whether two logs of the same collectives have two in another order that follow each other.
+  bool disagree(const std::vector<CollectiveId>& first, const std::vector<CollectiveId>& second) const;
+  // Whether one of them waits for the other: in another section, or by way of the operators that they end.
+  bool ordered(CollectiveId a, CollectiveId b) const;
 
   const Instances& instances_;
   Violations& violations_;
