@@ -221,17 +221,20 @@ std::uint64_t product(std::int64_t m, std::int64_t n, std::int64_t k) {
   return static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(k);
 }
 
-// Multiply-accumulates of a matmul, one trip, by which the tiles of its slices are more than those of the whole: where
-// columns are cut within a tile, each chip takes the time of its last tile whole.
+// Multiply-accumulates of a matmul, one trip, by which the tiles of its slices are more than those of the whole: where an
+// axis is cut within a tile, each chip takes the time of its last tile whole.
 std::uint64_t ragged_by_slices(const SpatialProgram& p, const Operator& op) {
   const auto tile = static_cast<std::int64_t>(std::max(p.header.native_tile, 1u));
-  const auto missing = [&](std::int64_t n) { return (tile - n % tile) % tile; };
-  const std::int64_t whole = p.operators->operand(op.out).shape.back();
+  const auto to_tiles = [&](std::int64_t n) { return (n + tile - 1) / tile * tile; };
+  const auto missing = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return product(m, to_tiles(n), to_tiles(k)) - product(m, n, k);
+  };
+  const std::int64_t n = p.operators->operand(op.out).shape.back(), k = p.operators->operand(op.in[0]).shape.back();
   std::uint64_t slices = 0, once = 0;
   for (const Work& w : p.work)
-    if (w.op == op.id && w.n < whole) {
-      slices += product(w.m, missing(w.n), w.k);
-      once = product(w.m, missing(whole), w.k);
+    if (w.op == op.id && (w.n < n || w.k < k)) {
+      slices += missing(w.m, w.n, w.k);
+      once = missing(w.m, n, k);
     }
   return slices > once ? slices - once : 0;
 }

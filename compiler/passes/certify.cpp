@@ -97,7 +97,10 @@ std::vector<OutputClaim> output_claims(const SpatialProgram& p) {
     for (const SummationTree& tree : p.trees) {
       const bool makes_it = p.operators && tree.op.value < p.operators->operators.size() &&
                             p.operators->operators[tree.op.value].out == p.tensor(first).operand;
-      if (!makes_it) continue;
+      // Sums of columns that other chips have say nothing of this chip's.
+      const bool is_here = std::any_of(tree.nodes.begin(), tree.nodes.end(),
+                                       [&](const SummationNode& n) { return n.leaf && n.chip == t.chip; });
+      if (!makes_it || !is_here) continue;
       const auto leaves =
           std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const SummationNode& n) { return n.leaf; });
       claim.contributions = std::max(

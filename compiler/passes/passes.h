@@ -18,10 +18,18 @@ Result<SpatialProgram> lower(SpatialProgram program, const Target& target);
 // Refuses: RDU4112, RDU1026.
 Result<SpatialProgram> tile(SpatialProgram program, const Target& target);
 
+// The same for a slice that differs from `model`'s, which is tiled, in the extents along the axes that are cut, so that
+// the two run side by side: where the tiles are as many the plan is the model's, else one on no more sites; pages of
+// results that a collective joins, and the sites that they are on, are the model's. Refuses: RDU4112.
+Result<SpatialProgram> tile_like(SpatialProgram program, const SpatialProgram& model, const Target& target);
+
 // Stages, groups, buffers and edges come to be: for each Work loads, matmul, on-chip reduction where the contraction is
 // split, store; a section each. Hand-offs are abstract (Fifo); crossings on chip carry the target's first crossing kind.
 // Refuses: RDU4112, RDU4106.
 Result<SpatialProgram> place(SpatialProgram program, const Target& target);
+
+// The same for a slice that tile_like has cut like `model`'s, which is placed: in the same sections.
+Result<SpatialProgram> place_like(SpatialProgram program, const SpatialProgram& model, const Target& target);
 
 // Splits every matmul that the plan names over plan.chips chips: slices the operands, lowers, tiles and places the slice
 // again from its specification, replicates it, and adds the collective stage that makes partial sums mean something.

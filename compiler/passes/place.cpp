@@ -11,6 +11,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "compiler/ir/print.h"
@@ -284,9 +285,14 @@ struct Trips {
   Repeat repeat;
   LaterTensors later;
 };
-std::map<OperatorId, Trips> take_trips(SpatialProgram& program, const Target& target) {
+// Where `model` is given, those that are trips there.
+std::map<OperatorId, Trips> take_trips(SpatialProgram& program, const SpatialProgram* model, const Target& target) {
   std::map<OperatorId, Trips> all;
   for (const Repeat& repeat : repeats_of(*program.operators)) {
+    if (model != nullptr && std::any_of(model->work.begin(), model->work.end(), [&](const Work& w) {
+          return w.op.value == repeat.first.value + repeat.length;
+        }))
+      continue;
     std::uint64_t wanted = 0;
     std::optional<ChipId> chip;
     for (const Work& w : program.work)
@@ -307,9 +313,21 @@ std::map<OperatorId, Trips> take_trips(SpatialProgram& program, const Target& ta
   return all;
 }
 
-}  // namespace
+// The operators with which the sections of a placed program begin.
+std::set<OperatorId> first_operators(const SpatialProgram& p) {
+  std::map<SectionId, OperatorId> first;
+  for (const Stage& s : p.stages) {
+    if (!s.origin) continue;
+    OperatorId& least = first.try_emplace(s.section, *s.origin).first->second;
+    least = std::min(least, *s.origin);
+  }
+  std::set<OperatorId> ops;
+  for (const auto& [section, op] : first) ops.insert(op);
+  return ops;
+}
 
-Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
+// `model`: a placed slice whose sections are taken over; nothing where sections are filled as sites last.
+Result<SpatialProgram> place_in_sections(SpatialProgram program, const SpatialProgram* model, const Target& target) {
   if (!program.operators || program.placement) return program;
   Diagnostics out;
   for (const Work& w : program.work) {
@@ -325,7 +343,8 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
   }
   if (out.has_errors()) return out;
   program.placement = Placement{target.mesh, {}, {}};
-  const std::map<OperatorId, Trips> trips = take_trips(program, target);
+  const std::map<OperatorId, Trips> trips = take_trips(program, model, target);
+  const std::set<OperatorId> begin_sections = model == nullptr ? std::set<OperatorId>() : first_operators(*model);
   // Operators share a section as long as each finds sites of its own: what one stores the next loads when it is
   // complete, and all load their weights meanwhile. What repeats has a section of its own.
   std::optional<SiteAllocator> sites;
@@ -336,7 +355,8 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
     const auto begins = trips.find(op.id);
     const bool left = repeated != nullptr && op.id.value >= repeated->repeat.end();
     if (left) repeated = nullptr;
-    if (!sites || left || begins != trips.end() || sites->free() < sites_wanted(*program.operators, w, target)) {
+    const bool full = sites && sites->free() < sites_wanted(*program.operators, w, target);
+    if (model == nullptr ? !sites || left || begins != trips.end() || full : begin_sections.contains(op.id)) {
       first = &op;
       program.sections.push_back({SectionId(program.sections.size()), op.name, 1});
       sites.emplace(target, w.chip);
@@ -363,6 +383,16 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
     }
   }
   return program;
+}
+
+}  // namespace
+
+Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
+  return place_in_sections(std::move(program), nullptr, target);
+}
+
+Result<SpatialProgram> place_like(SpatialProgram program, const SpatialProgram& model, const Target& target) {
+  return place_in_sections(std::move(program), &model, target);
 }
 
 }  // namespace rdusim

@@ -47,66 +47,72 @@ void keep(std::vector<Element>& list, const std::vector<std::optional<Id>>& to) 
 
 }  // namespace
 
-SpatialProgram replicate(const SpatialProgram& one, std::uint32_t chips) {
+SpatialProgram side_by_side(const std::vector<const SpatialProgram*>& chips) {
   SpatialProgram all;
-  all.header = one.header;
-  all.operators = one.operators;
-  all.sections = one.sections;
-  all.required = one.required;
-  all.placement = Placement{one.placement->mesh, {}, {}};
-  for (std::size_t c = 0; c < chips; ++c) {
+  const SpatialProgram& first = *chips.front();
+  all.header = first.header;
+  all.operators = first.operators;
+  all.sections = first.sections;
+  all.required = first.required;
+  all.placement = Placement{first.placement->mesh, {}, {}};
+  for (std::size_t c = 0; c < chips.size(); ++c) {
+    const SpatialProgram& one = *chips[c];
+    // What the chips before have of each list.
+    const std::size_t tensors = all.tensors.size(), stages = all.stages.size(), buffers = all.buffers.size();
+    const std::size_t edges = all.edges.size(), semaphores = all.semaphores.size(), work = all.work.size();
+    const std::size_t groups = all.placement->groups.size();
     const std::string suffix = "_c" + std::to_string(c);
     for (Tensor t : one.tensors) {
-      t.id = moved(t.id, c * one.tensors.size());
+      t.id = moved(t.id, tensors);
       t.name += suffix;
       t.chip = ChipId(c);
       all.tensors.push_back(std::move(t));
     }
     for (Stage s : one.stages) {
-      s.id = moved(s.id, c * one.stages.size());
+      s.id = moved(s.id, stages);
       s.name += suffix;
-      rename_tensors(s.kind, [&](TensorId t) { return moved(t, c * one.tensors.size()); });
-      if (auto* recv = std::get_if<Recv>(&s.kind)) recv->edge = moved(recv->edge, c * one.edges.size());
-      for (Port& port : s.ports) port.buffer = moved(port.buffer, c * one.buffers.size());
-      s.group = moved(s.group, c * one.placement->groups.size());
+      rename_tensors(s.kind, [&](TensorId t) { return moved(t, tensors); });
+      if (auto* recv = std::get_if<Recv>(&s.kind)) recv->edge = moved(recv->edge, edges);
+      for (Port& port : s.ports) port.buffer = moved(port.buffer, buffers);
+      s.group = moved(s.group, groups);
       all.stages.push_back(std::move(s));
     }
     for (Buffer b : one.buffers) {
-      b.id = moved(b.id, c * one.buffers.size());
+      b.id = moved(b.id, buffers);
       b.name += suffix;
-      b.group = moved(b.group, c * one.placement->groups.size());
-      if (b.alias_of) b.alias_of = moved(*b.alias_of, c * one.buffers.size());
+      b.group = moved(b.group, groups);
+      if (b.alias_of) b.alias_of = moved(*b.alias_of, buffers);
       all.buffers.push_back(std::move(b));
     }
     for (Edge e : one.edges) {
-      e.id = moved(e.id, c * one.edges.size());
-      e.from = moved(e.from, c * one.stages.size());
-      e.buffer = moved(e.buffer, c * one.buffers.size());
-      for (StageId& to : e.to) to = moved(to, c * one.stages.size());
+      e.id = moved(e.id, edges);
+      e.from = moved(e.from, stages);
+      e.buffer = moved(e.buffer, buffers);
+      for (StageId& to : e.to) to = moved(to, stages);
       if (e.semaphores) {
-        e.semaphores->ready = moved(e.semaphores->ready, c * one.semaphores.size());
-        for (SemaphoreId& v : e.semaphores->valid) v = moved(v, c * one.semaphores.size());
+        e.semaphores->ready = moved(e.semaphores->ready, semaphores);
+        for (SemaphoreId& v : e.semaphores->valid) v = moved(v, semaphores);
       }
       all.edges.push_back(std::move(e));
     }
     for (Semaphore s : one.semaphores) {
-      s.id = moved(s.id, c * one.semaphores.size());
-      s.group = moved(s.group, c * one.placement->groups.size());
+      s.id = moved(s.id, semaphores);
+      s.group = moved(s.group, groups);
       all.semaphores.push_back(s);
     }
     for (Work w : one.work) {
-      w.id = moved(w.id, c * one.work.size());
+      w.id = moved(w.id, work);
       w.chip = ChipId(c);
       all.work.push_back(std::move(w));
     }
     for (Group g : one.placement->groups) {
-      g.id = moved(g.id, c * one.placement->groups.size());
+      g.id = moved(g.id, groups);
       for (Site& site : g.sites) site.chip = ChipId(c);
       all.placement->groups.push_back(std::move(g));
     }
     for (WorkAssignment a : one.placement->work) {
-      a.stage = moved(a.stage, c * one.stages.size());
-      a.work = moved(a.work, c * one.work.size());
+      a.stage = moved(a.stage, stages);
+      a.work = moved(a.work, work);
       all.placement->work.push_back(std::move(a));
     }
   }

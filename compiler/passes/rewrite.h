@@ -1,4 +1,4 @@
-// Programs as lists with references between them: copying a chip, and taking parts out, with ids kept dense.
+// Programs as lists with references between them: putting chips together, and taking parts out, with ids kept dense.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace rdusim {
 
-// `chips` copies of a placed program of chip 0, chip by chip: element i of a list of `one` becomes element c * size + i
-// for chip c, and every reference follows. Tensors, stages and buffers are named NAME_cN. Sections are shared: the
-// copies of a stage are configured together. What belongs to the whole (header, operators, collectives, summation
-// trees, certificate) or is worked out later (memory, schedule, links) is not copied: header and operators are taken
-// over, the others are empty.
-SpatialProgram replicate(const SpatialProgram& one, std::uint32_t chips);
+// One program of copies of placed programs of chip 0, one for each chip: the elements that chip c takes over from
+// `chips[c]` follow those of the chips before it in every list, and every reference follows. Tensors, stages and buffers
+// are named NAME_cN. Sections, which must be the same of all, are shared: the copies of a stage are configured together.
+// What belongs to the whole (header, operators, collectives, summation trees, certificate) or is worked out later (memory,
+// schedule, links) is not copied: header and operators are those of the first, the others are empty.
+SpatialProgram side_by_side(const std::vector<const SpatialProgram*>& chips);
 
 // Parts to be taken out, by id; lists as long as the program's.
 struct Dropped {

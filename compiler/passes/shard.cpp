@@ -3,7 +3,8 @@
 //
 // Every chip's slice has one shape, so chip 0's is lowered, tiled and placed, and the result copied. What then differs
 // from chip to chip is data: tensors and work lie at other offsets, and where a chip reads a part of a tensor that it
-// holds whole, or writes columns into one, its pages start further on.
+// holds whole, or writes columns into one, its pages start further on. Slices of other shapes (slice.h: uneven, padded)
+// are lowered and placed each by itself, cut as much like chip 0's, the largest, as their extents let them.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -125,26 +126,48 @@ std::vector<Work> whole_work(const OperatorGraph& graph) {
   return work;
 }
 
-// What chip 0 holds and computes, as a program that lower, tile and place take from there.
-SpatialProgram first_slice(const SpatialProgram& p, const Cuts& cuts, const ShardPlan& plan, std::uint32_t tile) {
+// What `chip` holds and computes, as a program of chip 0 that lower, tile and place take from there: its extents, with
+// the offsets of a first slice.
+SpatialProgram slice_for(const SpatialProgram& p, const Cuts& cuts, const ShardPlan& plan, ChipId chip,
+                         std::uint32_t tile) {
   SpatialProgram slice;
   slice.header = p.header;
   slice.header.plan = plan;
   slice.operators = p.operators;
-  for (Tensor t : p.tensors) {
-    t = slice_of(t, cuts.operands[t.operand.value], cuts.chips, ChipId(0), tile);
+  for (const Tensor& whole : p.tensors) {
+    Tensor t = slice_of(whole, cuts.operands[whole.operand.value], cuts.chips, chip, tile);
     t.id = TensorId(slice.tensors.size());
+    t.chip = ChipId(0);
+    t.offset = whole.offset;
     slice.tensors.push_back(std::move(t));
   }
-  for (const Work& w : p.work) slice.work.push_back(slice_of(w, cuts.operators[w.op.value], cuts.chips, ChipId(0)));
+  for (const Work& whole : p.work) {
+    Work w = slice_of(whole, cuts.operators[whole.op.value], cuts.chips, chip);
+    w.chip = ChipId(0);
+    w.offset_m = whole.offset_m, w.offset_n = whole.offset_n, w.offset_k = whole.offset_k;
+    slice.work.push_back(w);
+  }
   return slice;
 }
 
-Result<SpatialProgram> lower_again(SpatialProgram slice, const Target& target) {
+// What the slices of other shapes than the first are cut and placed like: the first, cut, with all its work, and placed.
+struct Model {
+  SpatialProgram tiled, placed;
+};
+
+// The first slice where there is no model's placement yet; then `model`, if it is wanted, keeps how it was cut.
+Result<SpatialProgram> lower_again(SpatialProgram slice, Model* model, const Target& target) {
   const std::string name = slice.header.name;
+  const bool first = model == nullptr || !model->placed.placement;
   auto placed = lower(std::move(slice), target)
-                    .then([&](SpatialProgram p) { return tile(std::move(p), target); })
-                    .then([&](SpatialProgram p) { return place(std::move(p), target); });
+                    .then([&](SpatialProgram p) {
+                      return first ? tile(std::move(p), target) : tile_like(std::move(p), model->tiled, target);
+                    })
+                    .then([&](SpatialProgram p) {
+                      if (!first) return place_like(std::move(p), model->placed, target);
+                      if (model != nullptr) model->tiled = p;
+                      return place(std::move(p), target);
+                    });
   if (placed.ok()) return placed;
   Diagnostics out;
   auto& d = out.error(Code::RDU4107, name, "a pass rejected the slice of one chip, with {} fault{}",
@@ -177,11 +200,60 @@ void move_pattern(AccessPattern& pattern, std::uint32_t axis, std::uint64_t tile
   pattern.extent_tiles[axis] += tiles;
 }
 
-// Copies of chip 0's program with each chip's own offsets. `whole` has a work for each operator, by id.
-SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, const Cuts& cuts, std::uint32_t tile) {
-  SpatialProgram all = replicate(slice, cuts.chips);
+// Slices of different shapes, and which of them each chip has.
+struct Slices {
+  std::vector<SpatialProgram> shapes;  // placed; the first is chip 0's
+  std::vector<std::uint32_t> of_chip;  // into shapes
+  Diagnostics notes;
+
+  const SpatialProgram& of(ChipId chip) const { return shapes[of_chip[chip.value]]; }
+};
+
+// RDU4107: what a pass makes of a slice, or slices that do not go together.
+Result<Slices> slices_of(const SpatialProgram& whole, const Cuts& cuts, const ShardPlan& plan,
+                         const SpatialProgram& program, const Target& target) {
+  Slices slices;
+  const auto alike = [](const SpatialProgram& a, const SpatialProgram& b) {
+    const auto same_shape = [](const Tensor& x, const Tensor& y) { return x.shape == y.shape; };
+    const auto same_extents = [](const Work& x, const Work& y) { return x.m == y.m && x.n == y.n && x.k == y.k; };
+    return std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), same_shape) &&
+           std::equal(a.work.begin(), a.work.end(), b.work.begin(), b.work.end(), same_extents);
+  };
+  std::vector<SpatialProgram> shapes;
+  for (std::uint32_t c = 0; c < cuts.chips; ++c) {
+    SpatialProgram slice = slice_for(whole, cuts, plan, ChipId(c), target.native_tile);
+    const auto known =
+        std::find_if(shapes.begin(), shapes.end(), [&](const SpatialProgram& s) { return alike(s, slice); });
+    slices.of_chip.push_back(static_cast<std::uint32_t>(known - shapes.begin()));
+    if (known == shapes.end()) shapes.push_back(std::move(slice));
+  }
+  Model model;
+  for (SpatialProgram& shape : shapes) {
+    auto placed = lower_again(std::move(shape), shapes.size() > 1 ? &model : nullptr, target);
+    if (!placed.ok()) return placed.diagnostics();
+    if (slices.shapes.empty()) slices.notes = placed.diagnostics();
+    inherit_engines(*placed, program);
+    slices.shapes.push_back(std::move(*placed));
+    if (slices.shapes.size() == 1 && shapes.size() > 1) model.placed = slices.shapes.front();
+    if (slices.shapes.back().sections == slices.shapes.front().sections) continue;
+    Diagnostics out;
+    out.error(Code::RDU4107, whole.header.name,
+              "a chip's slice fills {} sections and that of chip 0 {}, or others: they cannot run side by side",
+              slices.shapes.back().sections.size(), slices.shapes.front().sections.size());
+    return out;
+  }
+  return slices;
+}
+
+// The chips' slices side by side, with each chip's own offsets. `whole` has a work for each operator, by id.
+SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const Cuts& cuts, std::uint32_t tile) {
+  std::vector<const SpatialProgram*> each;
+  for (std::uint32_t c = 0; c < cuts.chips; ++c) each.push_back(&slices.of(ChipId(c)));
+  SpatialProgram all = side_by_side(each);
+  // Of every chip: its slice has the operands and operators that the others have.
+  const std::size_t tensors = slices.shapes.front().tensors.size(), work = slices.shapes.front().work.size();
   for (Tensor& t : all.tensors) {
-    const std::size_t original = t.id.value % slice.tensors.size();
+    const std::size_t original = t.id.value % tensors;
     const std::string name = std::move(t.name);
     const TensorId id = t.id;
     t = slice_of(whole.tensors[original], cuts.operands[t.operand.value], cuts.chips, t.chip, tile);
@@ -196,18 +268,18 @@ SpatialProgram spread(const SpatialProgram& slice, const SpatialProgram& whole, 
     w.offset_k = mutated("shard.every_chip_works_on_the_first", own.offset_k, 0);
   }
   for (Stage& s : all.stages) {
-    const std::size_t chip = s.id.value / slice.stages.size();
-    if (chip == 0 || !s.origin) continue;
+    const ChipId chip = all.chip_of(s);
+    if (chip == ChipId(0) || !s.origin) continue;
+    const SpatialProgram& slice = slices.of(chip);
     const Operator& op = all.operators->operators[s.origin->value];
     const OperatorCut& cut = cuts.operators[op.id.value];
     if (cut.kind == ShardKind::none) continue;  // all of it, of operands that every chip has whole
-    const Work& first = all.work[std::size_t(
-        std::find_if(slice.work.begin(), slice.work.end(), [&](const Work& w) { return w.op == op.id; }) -
-        slice.work.begin())];
-    const Work& own = all.work[first.id.value + chip * slice.work.size()];
+    const Work& first =
+        *std::find_if(slice.work.begin(), slice.work.end(), [&](const Work& w) { return w.op == op.id; });
+    const Work& own = all.work[first.id.value + chip.value * work];
     const auto move = [&](TensorId tensor, AccessPattern& pattern, std::int64_t rows, std::int64_t cols) {
       const Tensor& mine = all.tensor(tensor);
-      const Tensor& theirs = slice.tensors[tensor.value % slice.tensors.size()];
+      const Tensor& theirs = slice.tensors[tensor.value % tensors];
       const auto last = static_cast<std::uint32_t>(mine.shape.size() - 1);
       if (last > 0) move_pattern(pattern, 0, tiles_further(theirs, mine, 0, rows, tile));
       move_pattern(pattern, last, tiles_further(theirs, mine, last, cols, tile));
@@ -405,17 +477,19 @@ class Joiner {
   std::vector<TensorId> tensors_;
 };
 
-// What chip 0's slice says of the order of additions, for all chips: row-parallel sums are joined in the order of the
-// members until the collective pass picks an algorithm.
-std::vector<SummationTree> trees_of(const SpatialProgram& all, const SpatialProgram& slice, const Cuts& cuts,
+// What the chips' slices say of the order of additions: row-parallel sums are joined in the order of the members until
+// the collective pass picks an algorithm.
+std::vector<SummationTree> trees_of(const SpatialProgram& all, const Slices& slices, const Cuts& cuts,
                                     const std::vector<ChipId>& ring) {
   std::vector<SummationTree> trees;
-  for (const SummationTree& first : slice.trees) {
+  for (std::size_t t = 0; t < slices.shapes.front().trees.size(); ++t) {
+    const SummationTree& first = slices.shapes.front().trees[t];
     std::vector<Sum> parts;
     for (const ChipId chip : ring)
       for (const Work& w : all.work)
         if (w.op == first.op && w.chip == chip)
-          parts.push_back(moved_to(first.nodes, mutated("shard.tree_of_one_chip", chip, ChipId(0)), w.offset_k));
+          parts.push_back(
+              moved_to(slices.of(chip).trees[t].nodes, mutated("shard.tree_of_one_chip", chip, ChipId(0)), w.offset_k));
     if (cuts.operators[first.op.value].kind == ShardKind::row) parts = {left_deep(parts)};
     for (Sum& nodes : parts) {
       SummationTree tree = first;
@@ -473,16 +547,15 @@ Result<SpatialProgram> shard(const SpatialProgram& program, const ShardPlan& pla
 
   SpatialProgram whole = program;
   whole.work = whole_work(*program.operators);
-  Result<SpatialProgram> slice = lower_again(first_slice(whole, *cuts, plan, target.native_tile), target);
-  if (!slice.ok()) return slice;
-  inherit_engines(*slice, program);
-  SpatialProgram sharded = spread(*slice, whole, *cuts, target.native_tile);
+  Result<Slices> slices = slices_of(whole, *cuts, plan, program, target);
+  if (!slices.ok()) return slices.diagnostics();
+  SpatialProgram sharded = spread(*slices, whole, *cuts, target.native_tile);
   sharded.header.name += "_tp" + std::to_string(plan.chips);
   sharded.header.plan = plan;
   const std::vector<ChipId> ring = ring_order(target, plan.chips);
-  sharded.trees = trees_of(sharded, *slice, *cuts, ring);
+  sharded.trees = trees_of(sharded, *slices, *cuts, ring);
   Joiner(sharded, *cuts, ring).join();
-  return {std::move(sharded), slice.diagnostics()};
+  return {std::move(sharded), slices->notes};
 }
 
 }  // namespace rdusim

@@ -34,25 +34,35 @@ bool is_vocabulary(const OperatorGraph& graph, const Operator& op) {
   });
 }
 
-// Whether the operator's extent can be cut into so many parts that way. Where the plan names one axis for all, only into
-// whole tiles.
-bool can_cut(const OperatorGraph& graph, const Operator& op, ShardKind kind, std::uint32_t parts, const ShardPlan& plan,
-             std::uint32_t tile) {
-  const std::int64_t extent = split_extent(graph, op, kind);
-  return whole_tiles(extent, parts, tile) || (plan.kind == ShardKind::tensor && kind == ShardKind::column &&
-                                              divides(extent, parts) && is_vocabulary(graph, op));
-}
-
-// In how many parts `heads` are dealt to chips; nothing where they cannot be.
+// In how many parts `heads` are dealt to chips where all have as many; nothing where they cannot be.
 std::optional<std::uint32_t> parts_of_heads(std::uint32_t heads, std::uint32_t chips) {
   if (heads % chips == 0) return chips;
   return heads != 0 && chips % heads == 0 ? std::optional(heads) : std::nullopt;
 }
 
-// Whether the heads of an attention can be dealt: as many on every chip, and those of keys with the heads that share
-// them.
-bool heads_divide(const Operator& op, std::uint32_t chips) {
-  return op.attributes.heads % chips == 0 && parts_of_heads(op.attributes.kv_heads, chips);
+// How the columns of an attention's operand `in`, or of its result (in = 3), are dealt by heads: those of keys with the
+// heads that share them. Nothing where heads cannot be dealt.
+std::optional<Share> share_of_heads(const OperatorGraph& graph, const Operator& op, std::size_t in,
+                                    const ShardPlan& plan) {
+  const std::uint32_t heads = op.attributes.heads, kv_heads = op.attributes.kv_heads;
+  const bool of_keys = in == 1 || in == 2;
+  if (const auto parts = parts_of_heads(kv_heads, plan.chips); heads % plan.chips == 0 && parts)
+    return Share{of_keys ? *parts : plan.chips, 0};
+  if (!plan.uneven || kv_heads < plan.chips) return std::nullopt;
+  return Share{plan.chips, graph.operand(in < op.in.size() && in != 3 ? op.in[in] : op.out).shape.back() / kv_heads};
+}
+
+// How an extent is cut that no attention deals.
+Share plain_share(std::int64_t extent, const ShardPlan& plan, std::uint32_t tile) {
+  if (whole_tiles(extent, plan.chips, tile)) return {plan.chips, 0};
+  return {plan.chips, plan.uneven ? std::int64_t{tile} : plan.pad ? 1 : 0};
+}
+
+// Whether every part of an extent is some whole tiles, or as much as the plan grants.
+bool can_cut(std::int64_t extent, const Share& share, std::uint32_t tile) {
+  if (share.unit == 0) return whole_tiles(extent, share.parts, tile);
+  return ceil_div(static_cast<std::uint64_t>(extent), static_cast<std::uint64_t>(share.unit)) >= share.parts &&
+         (share.unit == 1 || share.unit % std::int64_t{tile} == 0);
 }
 
 bool follows_columns(OperatorKind kind) {
@@ -60,40 +70,48 @@ bool follows_columns(OperatorKind kind) {
          kind == OperatorKind::append;
 }
 
-// By operand: in how many parts its columns are cut, where they are: the chips, or the heads of keys and values that a
-// reader, near or far, deals out. What is cut so for one reader and otherwise for another is cut for the first.
-std::vector<std::uint32_t> parts_of(const OperatorGraph& graph, std::uint32_t chips) {
-  std::vector<std::uint32_t> parts(graph.operands.size(), 0);
-  const auto want = [&](OperandId o, std::uint32_t n) {
-    if (parts[o.value] == 0) parts[o.value] = n;
+// By operand: how its columns are cut, where they are: as every extent of that length, or as a reader, near or far, deals
+// out heads. What is cut so for one reader and otherwise for another is cut for the first.
+std::vector<Share> shares_of(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile) {
+  std::vector<Share> shares(graph.operands.size());
+  const auto want = [&](OperandId o, const Share& share) {
+    if (shares[o.value].parts == 0) shares[o.value] = share;
   };
+  const auto plain = [&](OperandId o) { return plain_share(graph.operand(o).shape.back(), plan, tile); };
+  // Of a vocabulary that does not divide, every chip has its own columns, and pads them.
+  for (const Operator& op : graph.operators)
+    if (plan.kind == ShardKind::tensor && is_vocabulary(graph, op) && plain(op.out).unit == 0) {
+      const std::int64_t columns = graph.operand(op.out).shape.back();
+      want(op.out, {plan.chips, whole_tiles(columns, plan.chips, tile) ? 0 : 1});
+    }
   for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
-    want(op->out, chips);
     if (op->kind == OperatorKind::attention) {
-      want(op->in[0], chips);
-      for (std::size_t in = 1; in < op->in.size(); ++in)
-        want(op->in[in], parts_of_heads(op->attributes.kv_heads, chips).value_or(chips));
-    } else if (op->kind == OperatorKind::rotary) {
-      want(op->in[0], parts[op->out.value]);
-    } else if (op->kind != OperatorKind::matmul && follows_columns(op->kind)) {
-      for (const OperandId in : op->in) want(in, parts[op->out.value]);
+      want(op->out, share_of_heads(graph, *op, 3, plan).value_or(plain(op->out)));
+      for (std::size_t in = 0; in < op->in.size(); ++in)
+        want(op->in[in], share_of_heads(graph, *op, in, plan).value_or(plain(op->in[in])));
+      continue;
+    }
+    want(op->out, plain(op->out));
+    if (op->kind == OperatorKind::rotary) {
+      want(op->in[0], shares[op->out.value]);
     } else if (op->kind == OperatorKind::matmul) {
       // The weight's columns are the result's.
-      want(op->in[1], parts[op->out.value]);
+      want(op->in[1], shares[op->out.value]);
+    } else if (follows_columns(op->kind)) {
+      for (const OperandId in : op->in) want(in, shares[op->out.value]);
     }
   }
-  for (std::uint32_t& n : parts)
-    if (n == 0) n = chips;
-  return parts;
+  for (const Operand& o : graph.operands)
+    if (!o.shape.empty()) want(o.id, plain(o.id));
+  return shares;
 }
 
 // The axis along which an operator that is cut that way wants operand `in`.
-std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Operator& op, ShardKind kind, std::size_t in,
-                                         std::uint32_t chips) {
+std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Operator& op, ShardKind kind,
+                                         std::size_t in) {
   if (kind == ShardKind::none) return std::nullopt;
   const auto last = static_cast<std::uint32_t>(graph.operand(op.in[in]).shape.size() - 1);
-  if (op.kind == OperatorKind::attention)
-    return in == 0 || parts_of_heads(op.attributes.kv_heads, chips) ? std::optional(last) : std::nullopt;
+  if (op.kind == OperatorKind::attention) return last;
   if (op.kind == OperatorKind::rotary) return in == 0 ? std::optional(last) : std::nullopt;
   if (op.kind == OperatorKind::append) return last;
   if (op.kind != OperatorKind::matmul) {
@@ -110,12 +128,14 @@ std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Opera
   return static_cast<std::uint32_t>(graph.operand(op.out).shape.size() - 1);
 }
 
-// By operand: whether a matmul reads it as its left one, as it is or by way of operators that follow its columns.
-std::vector<bool> lead_to_matmul(const OperatorGraph& graph) {
+// By operand: whether a matmul reads it as its left one, as it is or by way of operators that follow its columns. An
+// attention does where its heads can be dealt.
+std::vector<bool> lead_to_matmul(const OperatorGraph& graph, const ShardPlan& plan) {
   std::vector<bool> lead(graph.operands.size(), false);
   for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
     if (op->kind == OperatorKind::matmul) lead[op->in[0].value] = true;
     if (!follows_columns(op->kind) || !lead[op->out.value]) continue;
+    if (op->kind == OperatorKind::attention && !share_of_heads(graph, *op, 0, plan)) continue;
     for (const OperandId in : op->in) lead[in.value] = true;
   }
   return lead;
@@ -127,15 +147,29 @@ std::optional<OperatorId> writer_of(const OperatorGraph& graph, OperandId operan
   return std::nullopt;
 }
 
+// How an operator is cut that way.
+Share share_cut(const Operator& op, ShardKind kind, const ShardPlan& plan, const std::vector<Share>& shares) {
+  if (kind == ShardKind::none) return {};
+  if (kind == ShardKind::column) return shares[op.out.value];
+  const Share& of_columns = shares[op.in[0].value];
+  return of_columns.parts == plan.chips ? of_columns : Share{plan.chips, 0};
+}
+
+// Whether a rotary embedding's columns are cut between heads.
+bool whole_heads(const OperatorGraph& graph, const Operator& op, const Share& share, const ShardPlan& plan) {
+  if (share.unit == 0) return parts_of_heads(op.attributes.heads, plan.chips) == share.parts;
+  return share.unit % (graph.operand(op.out).shape.back() / std::int64_t{op.attributes.heads}) == 0;
+}
+
 // Which way each operator is cut.
 std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile,
-                                    const std::vector<std::uint32_t>& parts) {
+                                    const std::vector<Share>& shares) {
   const bool in_pairs = plan.kind == ShardKind::none || plan.kind == ShardKind::tensor;
   std::vector<ShardKind> kinds(graph.operators.size(), plan.kind);
   const auto fits = [&](const Operator& op, ShardKind kind) {
-    return can_cut(graph, op, kind, kind == ShardKind::column ? parts[op.out.value] : plan.chips, plan, tile);
+    return can_cut(split_extent(graph, op, kind), share_cut(op, kind, plan, shares), tile);
   };
-  const std::vector<bool> leads = lead_to_matmul(graph);
+  const std::vector<bool> leads = lead_to_matmul(graph, plan);
   const auto is_column = [&](OperandId in) {
     const std::optional<OperatorId> writer = writer_of(graph, in);
     return writer && kinds[writer->value] == ShardKind::column;
@@ -146,13 +180,13 @@ std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan&
       kind = ShardKind::none;
       for (std::size_t in = 0; in < op.in.size() && is_point_wise(op.kind); ++in)
         if (is_column(op.in[in]) && spans_columns(graph, op, in)) kind = ShardKind::column;
-      if (op.kind == OperatorKind::attention && heads_divide(op, plan.chips) &&
+      if (op.kind == OperatorKind::attention && share_of_heads(graph, op, 0, plan) &&
           (is_column(op.in[0]) || !writer_of(graph, op.in[0])))
         kind = ShardKind::column;
-      if (op.kind == OperatorKind::rotary && is_column(op.in[0]) &&
-          parts_of_heads(op.attributes.heads, plan.chips) == parts[op.out.value])
+      if (op.kind == OperatorKind::rotary && is_column(op.in[0]) && whole_heads(graph, op, shares[op.out.value], plan))
         kind = ShardKind::column;
-      if (op.kind == OperatorKind::append && is_column(op.in[1])) kind = ShardKind::column;
+      // A cache lies on the chips as its readers have it: what is appended to it is not gathered.
+      if (op.kind == OperatorKind::append && is_column(op.in[1]) && leads[op.out.value]) kind = ShardKind::column;
       continue;
     }
     if (!in_pairs) continue;
@@ -197,8 +231,8 @@ class Cutter {
         tile_(tile),
         most_chips_(most_chips),
         where_(where),
-        parts_(parts_of(graph, plan.chips)),
-        kinds_(choose_kinds(graph, plan, tile, parts_)) {}
+        shares_(shares_of(graph, plan, tile)),
+        kinds_(choose_kinds(graph, plan, tile, shares_)) {}
 
   Result<Cuts> cut() {
     for (const Operator& op : graph_.operators) check_extent(op);
@@ -206,15 +240,16 @@ class Cutter {
     Cuts cuts;
     cuts.chips = plan_.chips;
     for (const Operator& op : graph_.operators)
-      cuts.operators.push_back({kinds_[op.id.value], joined_by(op), parts_cut(op)});
+      cuts.operators.push_back({kinds_[op.id.value], joined_by(op), share_of(op)});
     for (const Operator& op : graph_.operators)
-      if (cuts.operators[op.id.value].joined_by == CollectiveKind::all_gather && parts_cut(op) != plan_.chips)
-        out_.error(
-            Code::RDU4116, op.where.empty() ? where_ : op.where,
-            "'{}' leaves {} parts of its result on {} chips, and a reader wants all of it, which is not gathered yet",
-            op.name, parts_cut(op), plan_.chips);
+      if (cuts.operators[op.id.value].joined_by == CollectiveKind::all_gather && share_of(op) != Share{plan_.chips, 0})
+        out_.error(Code::RDU4116, op.where.empty() ? where_ : op.where,
+                   "'{}' leaves {} {}parts of its result on {} chips, and a reader wants all of it, which is not "
+                   "gathered yet",
+                   op.name, share_of(op).parts, share_of(op).unit == 0 ? "" : "unequal ", plan_.chips);
     if (out_.has_errors()) return out_;
     for (const Operand& o : graph_.operands) cuts.operands.push_back(operand_cut(o, cuts));
+    for (const Operator& op : graph_.operators) check_parts_of_wholes(op, cuts);
     for (const Operand& o : graph_.operands) {
       if (!cuts.operands[o.id.value].axis) continue;
       const std::string why = why_not_sliceable(o.fill, o.shape);
@@ -231,33 +266,59 @@ class Cutter {
     const ShardKind kind = kinds_[op.id.value];
     if (kind == ShardKind::none) return;
     const std::int64_t extent = split_extent(graph_, op, kind), chips = plan_.chips, tile = tile_;
-    if (can_cut(graph_, op, kind, parts_cut(op), plan_, tile_)) return;
+    if (can_cut(extent, share_of(op), tile_)) return;
     const std::string_view axis = kind == ShardKind::row ? "contraction" : "output column";
     const std::string& where = op.where.empty() ? where_ : op.where;
     Diagnostic* d = nullptr;
-    if (plan_.uneven || plan_.pad)
-      d = &out_.error(
-          Code::RDU4116, where,
-          "the {} axis of '{}' is {} long, which is not whole tiles of {} for each of {} chips, and this version "
-          "does not do what {} asks for",
-          axis, op.name, extent, tile, chips, plan_.pad ? "--pad" : "--uneven");
-    else if (!divides(extent, plan_.chips))
+    if (!divides(extent, plan_.chips))
       d = &out_.error(Code::RDU4102, where, "the {} axis of '{}' is {} long; {} chips do not divide it", axis, op.name,
                       extent, chips);
     else
       d = &out_.error(Code::RDU4103, where,
                       "the {} axis of '{}' is {} long; a slice for each of {} chips is {}, not whole tiles of {}", axis,
                       op.name, extent, chips, extent / chips, tile);
-    const std::int64_t step = chips * tile;
-    const std::int64_t padded = (extent / step + 1) * step;
-    d->suggest(
-        "{} it into whole tiles of {}; padded to {} it would be {} longer, but padding and uneven slices are not in "
-        "this version",
-        chips_that_divide(extent, tile_, most_chips_), tile, padded, padding_percent(extent, padded));
+    suggest(*d, op, extent);
     const ShardKind other = kind == ShardKind::row ? ShardKind::column : ShardKind::row;
     if (op.kind == OperatorKind::matmul && whole_tiles(split_extent(graph_, op, other), plan_.chips, tile_))
       d->suggest("--shard {} splits its {} axis, {} long, into whole tiles", other == ShardKind::row ? "row" : "column",
                  other == ShardKind::row ? "contraction" : "output column", split_extent(graph_, op, other));
+  }
+
+  // What would work: other numbers of chips, unequal slices, padding.
+  void suggest(Diagnostic& d, const Operator& op, std::int64_t extent) const {
+    const std::string good =
+        fmt::format("{} it into whole tiles of {}", chips_that_divide(extent, tile_, most_chips_), tile_);
+    const auto tiles = ceil_div(static_cast<std::uint64_t>(extent), std::uint64_t{tile_});
+    if (tiles < plan_.chips) {
+      d.suggest("{}; it has {}, fewer than chips", good, tiles == 1 ? "one" : std::to_string(tiles));
+    } else if (plan_.uneven || plan_.pad) {
+      d.suggest("{}; '{}' is cut in units of {}, by what reads or makes its columns", good, op.name, share_of(op).unit);
+    } else {
+      const std::int64_t step = std::int64_t{plan_.chips} * tile_;
+      const std::int64_t padded = (extent + step - 1) / step * step;
+      const std::string each = tiles % plan_.chips == 0
+                                   ? std::to_string(tiles / plan_.chips)
+                                   : fmt::format("{} or {}", tiles / plan_.chips, tiles / plan_.chips + 1);
+      d.suggest("{}; --uneven gives each chip {}; --pad makes it {} long, {} longer", good, each, padded,
+                padding_percent(extent, padded));
+    }
+  }
+
+  // What is read in part, of a tensor that the chip holds whole, begins at a tile.
+  void check_parts_of_wholes(const Operator& op, const Cuts& cuts) {
+    for (std::size_t in = 0; in < op.in.size(); ++in) {
+      const OperandCut part = wanted(op, in);
+      if (!part.axis || cuts.operands[op.in[in].value].axis) continue;
+      const Operand& operand = graph_.operand(op.in[in]);
+      if (part.share.unit == 0 ? whole_tiles(operand.shape[*part.axis], part.share.parts, tile_)
+                               : part.share.unit % std::int64_t{tile_} == 0)
+        continue;
+      out_.error(Code::RDU4116, op.where.empty() ? where_ : op.where,
+                 "'{}' reads a part of '{}', which every chip holds whole; of {} on {} chips, parts do not begin at "
+                 "whole tiles of {}",
+                 op.name, operand.name, operand.shape[*part.axis], plan_.chips, tile_)
+          .suggest("--uneven cuts between tiles");
+    }
   }
 
   // Calls f(operator, 0 or 1) for every use of the operand.
@@ -268,26 +329,22 @@ class Cutter {
         if (op.in[i] == operand) f(op, i);
   }
 
-  // In how many parts an operator is cut; 0 where it is not.
-  std::uint32_t parts_cut(const Operator& op) const {
-    const ShardKind kind = kinds_[op.id.value];
-    return kind == ShardKind::none ? 0 : kind == ShardKind::row ? plan_.chips : parts_[op.out.value];
-  }
+  Share share_of(const Operator& op) const { return share_cut(op, kinds_[op.id.value], plan_, shares_); }
   // What a reader wants of its operand `in`.
   OperandCut wanted(const Operator& user, std::size_t in) const {
     const ShardKind kind = kinds_[user.id.value];
-    const auto axis = wanted_axis(graph_, user, kind, in, plan_.chips);
+    const auto axis = wanted_axis(graph_, user, kind, in);
     if (!axis) return {};
-    std::uint32_t parts = parts_cut(user);
+    Share share = share_of(user);
     if (user.kind == OperatorKind::attention && in > 0) {
-      parts = *parts_of_heads(user.attributes.kv_heads, plan_.chips);
-      if (parts != parts_[user.in[in].value]) return {};  // cut for another reader: this one reads its heads of all
+      share = *share_of_heads(graph_, user, in, plan_);
+      if (share != shares_[user.in[in].value]) return {};  // cut for another reader: this one reads its heads of all
     }
-    return {axis, false, parts};
+    return {axis, false, share};
   }
   OperandCut result(const Operator& op) const {
     const auto axis = result_axis(graph_, op, kinds_[op.id.value]);
-    return axis ? OperandCut{axis, false, parts_cut(op)} : OperandCut{};
+    return axis ? OperandCut{axis, false, share_of(op)} : OperandCut{};
   }
 
   std::optional<CollectiveKind> joined_by(const Operator& op) const {
@@ -306,7 +363,7 @@ class Cutter {
   OperandCut operand_cut(const Operand& operand, const Cuts& cuts) const {
     if (const auto writer = writer_of(graph_, operand.id)) {
       const OperatorCut& op = cuts.operators[writer->value];
-      if (op.joined_by) return {std::nullopt, op.joined_by == CollectiveKind::reduce, 0};
+      if (op.joined_by) return {std::nullopt, op.joined_by == CollectiveKind::reduce, {}};
       return result(graph_.operators[writer->value]);
     }
     std::optional<OperandCut> agreed;
@@ -323,7 +380,7 @@ class Cutter {
   const ShardPlan& plan_;
   std::uint32_t tile_, most_chips_;
   const std::string& where_;
-  std::vector<std::uint32_t> parts_;  // by operand
+  std::vector<Share> shares_;  // by operand
   std::vector<ShardKind> kinds_;
   Diagnostics out_;
 };
@@ -335,21 +392,29 @@ Result<Cuts> cut(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_
   return Cutter(graph, plan, tile, most_chips, where).cut();
 }
 
-std::int64_t slice_offset(std::int64_t extent, std::uint32_t parts, std::uint32_t chips, ChipId chip) {
-  const auto part = static_cast<std::int64_t>(std::uint64_t{chip.value} * parts / chips);
-  return extent / std::int64_t{parts} * mutated("slice.every_chip_has_the_first", part, 0);
+Slice slice_of(std::int64_t extent, const Share& share, std::uint32_t chips, ChipId chip) {
+  const std::int64_t parts = share.parts;
+  const auto part = static_cast<std::int64_t>(std::uint64_t{chip.value} * share.parts / chips);
+  const std::int64_t unit = share.unit == 0 ? extent / parts : share.unit;
+  const std::int64_t units = share.unit == 0 ? parts : (extent + unit - 1) / unit;
+  const auto begin = [&](std::int64_t p) {
+    const std::int64_t more = mutated("slice.remainder_left_out", std::min(p, units % parts), std::int64_t{0});
+    return std::min(extent, (units / parts * p + more) * unit);
+  };
+  return {mutated("slice.every_chip_has_the_first", begin(part), std::int64_t{0}), begin(part + 1) - begin(part)};
 }
 
 Tensor slice_of(const Tensor& whole, const OperandCut& cut, std::uint32_t chips, ChipId chip, std::uint32_t tile) {
   Tensor t = whole;
   t.chip = chip;
   t.replicas = cut.on_first_only ? 1
-               : cut.axis        ? chips / cut.parts
+               : cut.axis        ? chips / cut.share.parts
                                  : mutated("slice.replica_too_few", chips, chips - 1);
   if (cut.axis) {
-    t.shape[*cut.axis] = whole.shape[*cut.axis] / std::int64_t{cut.parts};
-    t.offset[*cut.axis] = whole.offset[*cut.axis] + slice_offset(whole.shape[*cut.axis], cut.parts, chips, chip) +
-                          mutated<std::int64_t>("slice.tensor_off_by_one", 0, chip.value == 1);
+    const Slice s = slice_of(whole.shape[*cut.axis], cut.share, chips, chip);
+    t.shape[*cut.axis] = s.length;
+    t.offset[*cut.axis] =
+        whole.offset[*cut.axis] + s.offset + mutated<std::int64_t>("slice.tensor_off_by_one", 0, chip.value == 1);
     t.tiles = tile_grid(t.shape, tile);
   }
   return t;
@@ -362,8 +427,9 @@ Work slice_of(const Work& whole, const OperatorCut& cut, std::uint32_t chips, Ch
   if (cut.kind == ShardKind::none) return w;
   std::int64_t& extent = cut.kind == ShardKind::row ? w.k : w.n;
   std::int64_t& offset = cut.kind == ShardKind::row ? w.offset_k : w.offset_n;
-  offset += slice_offset(extent, cut.parts, chips, chip);
-  extent = extent / std::int64_t{cut.parts} - mutated<std::int64_t>("slice.work_off_by_one", 0, 1);
+  const Slice s = slice_of(extent, cut.share, chips, chip);
+  offset += s.offset;
+  extent = s.length - mutated<std::int64_t>("slice.work_off_by_one", 0, 1);
   return w;
 }
 

@@ -9,6 +9,15 @@
 // are more than heads of keys and values, those are cut in as many parts as there are heads, and several chips hold each.
 // Every other operator that is no matmul is worked out by every chip whole (none).
 //
+// Slices are equal and whole tiles, unless the plan says otherwise:
+//
+//   uneven    whole tiles (heads, where an attention is dealt: those of keys with all that share them), as many on every
+//             chip as can be, the first chips one more. Chips then do different work.
+//   padded    as many elements on every chip as can be, the first chips one more; the last tile of each slice is ragged,
+//             and takes the time of a whole one. The same tiles on every chip.
+//
+// The result of a vocabulary (slice.cpp) is padded so under `tensor` without being asked.
+//
 // A row-parallel operator that reads a column-parallel one's result needs just the columns that its own chip computed:
 // the pair costs one all-reduce, after the second. Where the readers of an operand want different parts of it, every
 // chip holds it whole and reads its part.
@@ -23,11 +32,19 @@
 
 namespace rdusim {
 
+// How an extent is cut. Into units of `unit` elements, the last of which may be less: each part has as many units as can
+// be, the first parts one more. Chip c has part c parts / chips.
+struct Share {
+  std::uint32_t parts = 0;  // divides the chips
+  std::int64_t unit = 0;    // 0: equal parts
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
 // One operand, over all chips.
 struct OperandCut {
-  std::optional<std::uint32_t> axis;  // cut in `parts` equal slices along it, dealt out in order; none: whole
+  std::optional<std::uint32_t> axis;  // cut along it, dealt out in order; none: whole
   bool on_first_only = false;         // a result that is reduced to chip 0, which alone has it
-  std::uint32_t parts = 0;            // divides the chips: chip c has slice c parts / chips; 0 where there is no axis
+  Share share;                        // where there is an axis
   friend bool operator==(const OperandCut&, const OperandCut&) = default;
 };
 
@@ -35,7 +52,7 @@ struct OperandCut {
 struct OperatorCut {
   ShardKind kind = ShardKind::row;          // of what is no matmul: column, or none
   std::optional<CollectiveKind> joined_by;  // row: reduce or all_reduce; column: all_gather where a reader needs it
-  std::uint32_t parts = 0;                  // as of an operand; of a row, the chips
+  Share share;                              // as of an operand; of a row, its parts are the chips
   friend bool operator==(const OperatorCut&, const OperatorCut&) = default;
 };
 
@@ -56,8 +73,11 @@ struct Cuts {
 Result<Cuts> cut(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile, std::uint32_t most_chips,
                  const std::string& where);
 
-// Where chip `chip`'s slice of an extent begins that is cut in `parts`.
-std::int64_t slice_offset(std::int64_t extent, std::uint32_t parts, std::uint32_t chips, ChipId chip);
+// Where a chip's slice of an extent begins and how long it is.
+struct Slice {
+  std::int64_t offset = 0, length = 0;
+};
+Slice slice_of(std::int64_t extent, const Share& share, std::uint32_t chips, ChipId chip);
 
 // Chip `chip`'s slice of `whole`, a tensor that one chip holds whole: shape, tiles, offset, chip, replicas.
 Tensor slice_of(const Tensor& whole, const OperandCut& cut, std::uint32_t chips, ChipId chip, std::uint32_t tile);

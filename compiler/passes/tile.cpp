@@ -412,4 +412,47 @@ Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
   return program;
 }
 
+Result<SpatialProgram> tile_like(SpatialProgram program, const SpatialProgram& model, const Target& target) {
+  Diagnostics out;
+  const OperatorGraph& graph = *program.operators;
+  const auto tiles = [&](const Work& w) {
+    return std::tuple(tiles_of(w.m, target.native_tile), tiles_of(w.n, target.native_tile),
+                      tiles_of(w.k, target.native_tile));
+  };
+  for (std::size_t i = 0; i < program.work.size(); ++i) {
+    Work& w = program.work[i];
+    const Work& like = model.work[i];
+    if (w.plan) continue;
+    if (tiles(w) == tiles(like)) {
+      w.plan = like.plan;
+      continue;
+    }
+    const auto pinned =
+        std::find_if(graph.pins.begin(), graph.pins.end(), [&](const SchedulePin& p) { return p.op == w.op; });
+    SchedulePin pin = pinned == graph.pins.end() ? SchedulePin{} : *pinned;
+    pin.op = w.op;
+    pin.sites = static_cast<std::uint32_t>(sites_wanted(graph, like, target));
+    const BlockPlan& plan = *like.plan;
+    if (w.k != like.k && w.n == like.n) {
+      // What is cut along its contraction is joined page by page, on the same sites.
+      pin.block_m = plan.block_m, pin.block_n = plan.block_n;
+      pin.unroll_m = plan.sites_m, pin.unroll_n = plan.sites_n;
+      for (std::uint64_t split = plan.sites_k; split > 0 && !w.plan; --split) {
+        pin.unroll_k = split;
+        w.plan = plan_of(program, w, pin, target);
+      }
+    } else {
+      // Sums of as many slices, where they can be: a column's bits do not depend on the chip that has it.
+      const auto pinned_split = pin.unroll_k;
+      pin.unroll_k = plan.sites_k;
+      w.plan = plan_of(program, w, pin, target);
+      pin.unroll_k = pinned_split;
+      if (!w.plan) w.plan = plan_of(program, w, pin, target);
+    }
+    if (!w.plan) tell_why(program, w, pinned != graph.pins.end(), target, out);
+  }
+  if (out.has_errors()) return out;
+  return program;
+}
+
 }  // namespace rdusim

@@ -154,9 +154,10 @@ Commands describe(CLI::App& app, Raw& raw) {
           "auto, through-one, direct, ring, halving-doubling, tree, hierarchical (within nodes, then between them), "
           "or reduce (to one chip)")
       ->capture_default_str();
-  c.compile->add_flag("--uneven", raw.compile.options.plan.uneven, "accept shards of different sizes");
+  c.compile->add_flag("--uneven", raw.compile.options.plan.uneven,
+                      "accept slices of different sizes, in whole tiles or heads");
   c.compile->add_flag("--pad", raw.compile.options.plan.pad,
-                      "pad shards to whole tiles; the report counts the padding");
+                      "cut within tiles and pad each slice to whole ones; the report counts the padding");
   c.compile->add_option("--size-by", raw.size_by, "depths of buffers: throughput, or minimum (the least that end)")
       ->capture_default_str();
   c.compile->add_option("--stop-after", raw.compile.options.stop_after,

@@ -48,6 +48,7 @@ struct Catch {
 enum class Input {
   slices,           // one chip; sites along every axis, two slices of the contraction, two rounds
   direct,           // over three chips, an all-reduce
+  uneven,           // over three, of which the first has a tile more
   ring,             // over four
   through_one,      // over three
   halving,          // over five
@@ -187,6 +188,12 @@ Compiled input(Input which) {
     }
     case Input::direct:
       return sharded(one_matmul(64, 192, 96), sn40l(), over(3, ShardKind::row, Kind::all_reduce, Algorithm::direct));
+    case Input::uneven: {
+      Compiled c =
+          sharded(one_matmul(64, 130, 96), sn40l(), over(3, ShardKind::row, Kind::all_reduce, Algorithm::direct));
+      c.options.plan.uneven = true;
+      return c;
+    }
     case Input::ring:
       return sharded(one_matmul(64, 256, 96), sn40l(), over(4, ShardKind::row, Kind::all_reduce, Algorithm::ring));
     case Input::through_one:
@@ -331,6 +338,7 @@ constexpr Row table[] = {
     {"rotary.second_over_the_first", Input::rotary, Who::verifier, Code::RDU3015},
     {"slice.wrong_axis", Input::direct, Who::verifier, Code::RDU3003},
     {"slice.every_chip_has_the_first", Input::direct, Who::verifier, Code::RDU3013},
+    {"slice.remainder_left_out", Input::uneven, Who::verifier, Code::RDU3012},
     {"slice.replica_too_few", Input::gather, Who::verifier, Code::RDU3013},
     {"slice.tensor_off_by_one", Input::direct, Who::verifier, Code::RDU3003},
     {"slice.work_off_by_one", Input::direct, Who::verifier, Code::RDU3032},

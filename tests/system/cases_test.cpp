@@ -10,20 +10,6 @@
 namespace rdusim::test::cases_test {
 namespace {
 
-// Status 2, just that code, one line of error, nothing on standard output and no file.
-Outcome refused(const Folder& folder, const Matmul& workload, std::vector<std::string> options,
-                const std::string& code) {
-  folder.write("workload.toml", workload.toml());
-  options.insert(options.begin(), {"compile", "workload.toml", "-o", "refused.bin"});
-  const Outcome outcome = rdusim(options, folder);
-  INFO(outcome.err);
-  CHECK(outcome.status == 2);
-  CHECK(errors_of(outcome) == code);
-  CHECK(outcome.out.empty());
-  CHECK_FALSE(folder.has("refused.bin"));
-  return outcome;
-}
-
 void check_says(const Outcome& outcome, std::vector<std::string> words) {
   INFO(outcome.err);
   for (const std::string& word : words) {

@@ -91,6 +91,19 @@ Outcome compile(const Folder& folder, const Matmul& workload, std::vector<std::s
   return rdusim_ok(options, folder);
 }
 
+Outcome refused(const Folder& folder, const Matmul& workload, std::vector<std::string> options,
+                const std::string& code) {
+  folder.write("workload.toml", workload.toml());
+  options.insert(options.begin(), {"compile", "workload.toml", "-o", "refused.bin"});
+  const Outcome outcome = rdusim(options, folder);
+  INFO(outcome.err);
+  CHECK(outcome.status == 2);
+  CHECK(errors_of(outcome) == code);
+  CHECK(outcome.out.empty());
+  CHECK_FALSE(folder.has("refused.bin"));
+  return outcome;
+}
+
 Json run(const Folder& folder, std::vector<std::string> options, const std::string& program) {
   options.insert(options.begin(), {"run", program, "--report", "report.json"});
   rdusim_ok(options, folder);

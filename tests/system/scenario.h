@@ -43,6 +43,10 @@ Matmul matmul(std::int64_t m, std::int64_t k, std::int64_t n, const std::string&
 Outcome compile(const Folder& folder, const Matmul& workload, std::vector<std::string> options,
                 const std::string& program = "prog.bin");
 
+// `workload` as a file, which compile refuses for just that reason: status 2, the code, and no file left.
+Outcome refused(const Folder& folder, const Matmul& workload, std::vector<std::string> options,
+                const std::string& code);
+
 // Runs `program` with --report and the options, expects status 0, and gives the report.
 Json run(const Folder& folder, std::vector<std::string> options = {}, const std::string& program = "prog.bin");
 

@@ -89,6 +89,31 @@ TEST_CASE("a vocabulary is cut within a tile: every column once, and the time of
   CHECK(number(report, "macs", "padding") == 3 * 32 * 256 + 2 * 2 * 128 * 256);
 }
 
+TEST_CASE("a decoder over a number of chips that does not divide its heads or extents is exact with --uneven") {
+  const Folder folder;
+  // Three heads of keys and values over two chips: two and one, with the two heads each that share them. Over four and
+  // five, attention is worked out by every chip, and the rest is cut between tiles.
+  std::string odd = config;
+  odd.replace(odd.find("\"num_attention_heads\": 8, \"num_key_value_heads\": 2"), 50,
+              "\"num_attention_heads\": 6, \"num_key_value_heads\": 3");
+  odd.replace(odd.find("\"intermediate_size\": 512"), 24, "\"intermediate_size\": 544");
+  folder.write("odd.json", odd);
+  for (const std::string chips : {"2", "4", "5"}) {
+    CAPTURE(chips);
+    std::vector<std::string> compile = {"compile", "odd.json", "-o",      "prog.bin", "--chips",   chips,
+                                        "--shard", "tensor",   "--phase", "decode",   "--context", "40"};
+    if (chips == "5") CHECK(errors_of(rdusim(compile, folder)).starts_with("RDU4102"));
+    compile.push_back("--uneven");
+    rdusim_ok(compile, folder);
+    const Json report = run(folder, {"--check", "exact"});
+    check_exact_pass(report);
+    // Unequal columns stay where they are: two all-reduces a layer where heads are dealt, and three more for what an
+    // attention that is not dealt reads.
+    CHECK(list(report, "collectives").size() == (chips == "2" ? 2 : 5));
+    CHECK(*at(report, "decisions", "shard", "uneven").as_bool());
+  }
+}
+
 TEST_CASE("a layer that asks for more sites than a chip has is cut so that it fits") {
   const Folder folder;
   rdusim_ok({"compile", std::string(RDUSIM_SOURCE_DIR) + "/examples/llama-3.1-405b/config.json", "-o", "prog.bin",

@@ -149,7 +149,7 @@ TEST_CASE("a contraction that the chips do not divide is refused with what would
   CHECK(d.code == Code::RDU4102);
   CHECK(d.message == "the contraction axis of 'down' is 14336 long; 12 chips do not divide it");
   CHECK(has(d.help.front(), "1, 2, 4, 7, 8, 14 or 16 chips divide it into whole tiles of 32"));
-  CHECK(has(d.help.front(), "padded to 14592 it would be 1.8 % longer"));
+  CHECK(has(d.help.front(), "; --uneven gives each chip 37 or 38; --pad makes it 14592 long, 1.8 % longer"));
 }
 
 TEST_CASE("the chips divide the extent, not the extent the chips: 8 heads' worth over 2 chips is 4") {
@@ -189,18 +189,68 @@ TEST_CASE("every operator whose axis does not divide is reported, in order") {
   CHECK(has(r.diagnostics().list()[1].message, "'down' is 160 long"));
 }
 
-TEST_CASE("uneven shards and padding are refused where they would be needed, and only there") {
+// Where each chip's slice of the contraction begins, and where the last one ends.
+std::vector<std::int64_t> bounds(const SpatialProgram& p) {
+  std::vector<std::int64_t> at;
+  for (const Work& w : p.work) at.push_back(w.offset_k);
+  at.push_back(p.work.back().offset_k + p.work.back().k);
+  return at;
+}
+
+TEST_CASE("uneven slices are whole tiles, as many as can be alike, the first chips one more") {
+  ShardPlan plan = over(3);
+  plan.uneven = true;
   const Target t = sn40l();
+  const SpatialProgram p = sharded(one_matmul(32, 11 * 32 + 5, 64), plan, t);
+  CHECK(bounds(p) == std::vector<std::int64_t>{0, 128, 256, 357});
+  for (const Tensor& tensor : p.tensors)
+    if (tensor.role == TensorRole::weight) CHECK(tensor.shape[0] == p.work[tensor.chip.value].k);
+  // What is joined is cut alike: the same blocks on the same sites.
+  for (const Work& w : p.work) {
+    CHECK(w.plan->block_m == p.work[0].plan->block_m);
+    CHECK(w.plan->block_n == p.work[0].plan->block_n);
+    CHECK(w.plan->sites_m * w.plan->sites_n == p.work[0].plan->sites_m * p.work[0].plan->sites_n);
+  }
+  plan.chips = 13;
+  const Diagnostic few = refusal(try_shard(one_matmul(32, 11 * 32 + 5, 64), plan, t));
+  CHECK(few.code == Code::RDU4102);
+  CHECK(has(few.help.front(), "whole tiles of 32; it has 12, fewer than chips"));
+}
+
+TEST_CASE("padded slices have elements as alike as can be and tiles alike, and one block plan") {
+  ShardPlan plan = over(3);
+  plan.pad = true;
+  const SpatialProgram p = sharded(one_matmul(32, 11 * 32 + 4, 64), plan, sn40l());
+  CHECK(bounds(p) == std::vector<std::int64_t>{0, 119, 238, 356});
+  for (const Work& w : p.work) CHECK(w.plan == p.work[0].plan);
+}
+
+TEST_CASE("where slices are whole tiles anyway, uneven and padded change nothing") {
+  const Target t = sn40l();
+  const SpatialProgram exact = sharded(one_matmul(32, 14336, 128), over(4), t);
   for (const bool pad : {false, true}) {
-    ShardPlan plan = over(12);
+    ShardPlan plan = over(4);
     plan.pad = pad;
     plan.uneven = !pad;
-    const Diagnostic d = refusal(try_shard(one_matmul(32, 14336, 128), plan, t));
-    CHECK(d.code == Code::RDU4116);
-    CHECK(has(d.message, pad ? "--pad" : "--uneven"));
-    plan.chips = 4;
-    CHECK(try_shard(one_matmul(32, 14336, 128), plan, t).ok());
+    SpatialProgram p = sharded(one_matmul(32, 14336, 128), plan, t);
+    p.header.plan = exact.header.plan;
+    CHECK(p == exact);
   }
+}
+
+TEST_CASE("what is read in part of a whole begins at a tile: padding does not, uneven slices do") {
+  // Column-parallel 'up' would leave 33 columns a chip: its result is gathered, or 'down' reads a part of a whole x.
+  const Target t = sn40l();
+  OperatorGraph g = two_matmuls(32, 330, 330, 330);
+  ShardPlan plan = over(10, ShardKind::row);
+  plan.pad = true;
+  const Diagnostic d = refusal(try_shard(g, plan, t));
+  CHECK(d.code == Code::RDU4116);
+  CHECK(has(d.message, "parts do not begin at whole tiles of 32"));
+  CHECK(has(d.help.front(), "--uneven"));
+  plan.pad = false;
+  plan.uneven = true;
+  CHECK(try_shard(g, plan, t).ok());
 }
 
 TEST_CASE("a fill that depends on the whole tensor, or has too few values, is not sliced") {
