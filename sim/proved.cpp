@@ -31,6 +31,8 @@ std::string scope_line(const SpatialProgram& p, const Certificate& c) {
       static_cast<std::size_t>(std::count_if(c.obligations.begin(), c.obligations.end(), [](const Obligation& o) {
         return o.status == ProofStatus::proved && o.scope == ProofScope::this_input_only;
       }));
+  if (narrow != 0 && p.operators && !p.operators->assumes.empty())
+    return fmt::format("scope: this input only: the operators were made for {}", p.operators->assumes);
   if (narrow != 0) return fmt::format("scope: {} obligations are proved of this input only", narrow);
   // The rules that the verifier holds a program to leave nothing that could depend on time or on data.
   std::string line =

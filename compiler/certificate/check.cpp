@@ -140,8 +140,11 @@ Certificate prove_again(const SpatialProgram& program, const Target& target) {
       {ObligationKind::memory_fit, &memory},         {ObligationKind::network_progress, &network},
       {ObligationKind::cycle_bounds, &bounds},
   };
+  // Operators that were made for some data say nothing of other data.
+  const bool narrow = program.operators && !program.operators->assumes.empty();
   for (const auto& [kind, finding] : all)
-    c.obligations.push_back({kind, finding->status, ProofScope::every_schedule, finding->reason});
+    c.obligations.push_back(
+        {kind, finding->status, narrow ? ProofScope::this_input_only : ProofScope::every_schedule, finding->reason});
   return c;
 }
 

@@ -93,24 +93,6 @@ struct Line {
   std::string plain;  // where it is printed alone
 };
 
-// "3", "3..5", "0..45 by 3", "1, 4, 9..11": runs of three or more in even steps are folded.
-std::string ids_text(const std::vector<std::uint32_t>& ids) {
-  std::string text;
-  for (std::size_t i = 0; i < ids.size();) {
-    std::size_t end = i + 1;
-    while (end + 1 < ids.size() && ids[end + 1] - ids[end] == ids[i + 1] - ids[i]) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", ids[i]);
-    if (end - i < 2) {
-      ++i;
-      continue;
-    }
-    const std::uint32_t step = ids[i + 1] - ids[i];
-    text += fmt::format("..{}{}", ids[end], step == 1 ? "" : fmt::format(" by {}", static_cast<std::int32_t>(step)));
-    i = end + 1;
-  }
-  return text;
-}
-
 std::string fold(const std::vector<Line>& lines, std::uint32_t chips) {
   struct Entry {
     std::vector<const Line*> lines;
@@ -718,6 +700,23 @@ class Printer {
 };
 
 }  // namespace
+
+std::string ids_text(const std::vector<std::uint32_t>& ids) {
+  std::string text;
+  for (std::size_t i = 0; i < ids.size();) {
+    std::size_t end = i + 1;
+    while (end + 1 < ids.size() && ids[end + 1] - ids[end] == ids[i + 1] - ids[i]) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", ids[i]);
+    if (end - i < 2) {
+      ++i;
+      continue;
+    }
+    const std::uint32_t step = ids[i + 1] - ids[i];
+    text += fmt::format("..{}{}", ids[end], step == 1 ? "" : fmt::format(" by {}", static_cast<std::int32_t>(step)));
+    i = end + 1;
+  }
+  return text;
+}
 
 std::string print(const SpatialProgram& program, const PrintOptions& options) {
   Printer print(program);

@@ -17,6 +17,9 @@ struct PrintOptions {
 // Deterministic; identical chips folded ("c0..c15") where they differ in nothing but the chip.
 std::string print(const SpatialProgram& program, const PrintOptions& options = {});
 
+// "3", "3..5", "0..45 by 3", "1, 4, 9..11": runs of three or more in even steps are folded.
+std::string ids_text(const std::vector<std::uint32_t>& ids);
+
 // One stage, buffer, tensor, edge or collective by its name ("edge 12" by number); empty where there is none.
 std::string print_one(const SpatialProgram& program, std::string_view name);
 

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "compiler/ir/access_pattern.h"
+#include "compiler/ir/memory_use.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/rules.h"
@@ -383,11 +384,7 @@ void check_chip_memory(const Subject& s, Diagnostics& out) {
     if (!fits || total > capacity(space)) {
       Diagnostic& d = out.error(Code::RDU3017, s.where, "chip {} holds {} in {}, which has {}", chip.value,
                                 format_bytes(total), name_of(space), format_bytes(capacity(space)));
-      std::vector<const Tensor*> largest = tensors;
-      std::stable_sort(largest.begin(), largest.end(),
-                       [](const Tensor* a, const Tensor* b) { return bytes_of_tensor(*a) > bytes_of_tensor(*b); });
-      for (std::size_t i = 0; i < std::min<std::size_t>(largest.size(), 4); ++i)
-        d.note(place_of(*largest[i]), "{}", format_bytes(bytes_of_tensor(*largest[i])));
+      note_memory_use(d, p, chip, space);
       continue;
     }
     if (!p.memory) continue;

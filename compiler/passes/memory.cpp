@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/ir/memory_use.h"
 #include "compiler/ir/print.h"
 #include "compiler/passes/extents.h"
 #include "compiler/passes/mutate.h"
@@ -63,13 +64,7 @@ void place_tensors(SpatialProgram& p, const Target& target, Diagnostics& out) {
     if (bytes <= capacity) continue;
     auto& d = out.error(Code::RDU3017, p.header.name, "chip {} holds {} in {}, which has {}", chip.value,
                         format_bytes(bytes), name_of(space), format_bytes(capacity));
-    std::vector<const Tensor*> largest;
-    for (const Tensor& t : p.tensors)
-      if (t.chip == chip && t.space == space) largest.push_back(&t);
-    std::stable_sort(largest.begin(), largest.end(),
-                     [](const Tensor* a, const Tensor* b) { return bytes_of_tensor(*a) > bytes_of_tensor(*b); });
-    for (std::size_t i = 0; i < std::min<std::size_t>(8, largest.size()); ++i)
-      d.note("tensor " + largest[i]->name, "{}", format_bytes(bytes_of_tensor(*largest[i])));
+    note_memory_use(d, p, chip, space);
     d.suggest("use more chips: each holds a slice of every sharded weight");
   }
 }

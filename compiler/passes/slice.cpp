@@ -373,6 +373,11 @@ class Cutter {
       if (!agreed) agreed = here;
       disagree = disagree || *agreed != here;
     });
+    if (!agreed && operand.role == TensorRole::weight && operand.shape.size() == 2) {
+      // A weight that nobody reads, as an expert's to which no token goes, takes as little room as one that is read.
+      const Share rows = plain_share(operand.shape.front(), plan_, tile_);
+      if (can_cut(operand.shape.front(), rows, tile_)) return {0u, false, rows};
+    }
     return disagree || !agreed ? OperandCut{} : *agreed;
   }
 

@@ -313,12 +313,13 @@ VectorOffset<Offset<Row>> put_tables(Builder& b, const std::vector<T>& list) {
 }
 
 Offset<fb::Operators> put(Builder& b, const OperatorGraph& graph) {
-  const auto& [name, operands, operators, pins, tokens] = graph;
+  const auto& [name, operands, operators, pins, tokens, assumes] = graph;
   const auto name_at = put(b, name);
   const auto operands_at = put_tables<fb::Operand>(b, operands);
   const auto operators_at = put_tables<fb::Operator>(b, operators);
   const auto pins_at = put_tables<fb::SchedulePin>(b, pins);
-  return fb::CreateOperators(b, name_at, operands_at, operators_at, pins_at, tokens);
+  const auto assumes_at = put(b, assumes);
+  return fb::CreateOperators(b, name_at, operands_at, operators_at, pins_at, tokens, assumes_at);
 }
 
 // Collectives and tensors
@@ -997,6 +998,7 @@ void get_operators(Reader& r, const fb::Operators& row, SpatialProgram& p) {
   r.tables(graph.operators, row.operators(), get_operator);
   r.tables(graph.pins, row.pins(), get_pin);
   graph.tokens = row.tokens();
+  graph.assumes = r.text(row.assumes());
 }
 
 // Collectives and tensors

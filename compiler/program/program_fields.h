@@ -116,12 +116,13 @@ void fields(Io& io, typename Io::template Ref<SchedulePin> pin) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<OperatorGraph> graph) {
-  auto& [name, operands, operators, pins, tokens] = graph;
+  auto& [name, operands, operators, pins, tokens, assumes] = graph;
   io.required("name", name);
   io.required("operands", operands);
   io.required("operators", operators);
   io.brief("pins", pins);
   io.brief("tokens", tokens);
+  io.brief("assumes", assumes);
 }
 
 // ---- tensors --------------------------------------------------------------------------------------------------------

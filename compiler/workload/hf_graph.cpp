@@ -11,6 +11,7 @@
 #include "compiler/workload/float_bits.h"
 #include "compiler/workload/hf_config.h"
 #include "compiler/workload/hf_rotary.h"
+#include "compiler/workload/hf_routing.h"
 #include "compiler/workload/hf_weights.h"
 
 namespace rdusim {
@@ -73,7 +74,14 @@ class GraphBuilder {
     if (decode_) graph_.tokens = static_cast<std::uint64_t>(batch_);
   }
 
-  Result<OperatorGraph> build() && {
+  Result<OperatorGraph> build(const std::string& routing) && {
+    if (c_.experts &&
+        std::any_of(c_.layers.begin(), c_.layers.end(), [](const DecoderLayer& l) { return l.experts; })) {
+      auto read = read_routing(routing, *c_.experts, rows_);
+      if (!read) return read.diagnostics();
+      graph_.assumes = fmt::format("the experts of {} token{} in {}", rows_, rows_ == 1 ? "" : "s", read->source);
+      routing_ = *std::move(read);
+    }
     if (rows_ > most_angles / (c_.rotary_columns / 2)) {
       out_.error(
           Code::RDU1046, c_.where,
@@ -118,7 +126,8 @@ class GraphBuilder {
     return operand(name, TensorRole::weight, {1}, types_.other, constant_of(value, types_.other));
   }
 
-  OperandId weight(const DecoderWeight& w) {
+  OperandId weight(DecoderWeight w, std::optional<std::int64_t> expert = {}) {
+    if (expert) w.name = fmt::format(fmt::runtime(w.name), *expert);
     const DType dtype = w.linear ? types_.linear : types_.other;
     Fill fill = symbolic(w, c_.norm_adds_one);
     if (files_.any()) {
@@ -218,7 +227,8 @@ class GraphBuilder {
     OperandId a = attention(index, normed("input_layernorm", x));
     if (c_.norm_after) a = normed("post_attention_layernorm", a);
     x = apply(OperatorKind::add, prefix_ + "self_attn.residual", {x, a}, shape);
-    OperandId m = mlp(normed(c_.norm_after ? "pre_feedforward_layernorm" : "post_attention_layernorm", x));
+    const OperandId before = normed(c_.norm_after ? "pre_feedforward_layernorm" : "post_attention_layernorm", x);
+    OperandId m = c_.layers[index].experts ? experts(before) : mlp(before);
     if (c_.norm_after) m = normed("post_feedforward_layernorm", m);
     return apply(OperatorKind::add, prefix_ + "mlp.residual", {x, m}, shape);
   }
@@ -335,6 +345,98 @@ class GraphBuilder {
     return linear(at_mlp + "down_proj", product);
   }
 
+  // ---- a mixture of experts, of which each token's are known: those that no token goes to have weights and nothing else
+
+  // `rows` of `in`, by their numbers; `in` itself where those are all, in order.
+  OperandId rows_of(const std::string& name, OperandId in, const std::vector<std::int64_t>& rows) {
+    const Extents shape = graph_.operand(in).shape;
+    if (static_cast<std::int64_t>(rows.size()) == shape.front() && std::is_sorted(rows.begin(), rows.end()) &&
+        std::adjacent_find(rows.begin(), rows.end()) == rows.end())
+      return in;
+    const auto count = static_cast<std::int64_t>(rows.size());
+    const OperandId indices =
+        operand(name + ".indices", TensorRole::input, {count}, DType::int32, ValuesFill{rows, {}});
+    return apply(OperatorKind::gather, name, {in, indices}, {count, shape.back()});
+  }
+
+  // Each token's weights of all experts: the softmax over those that it goes to, zero for the others.
+  OperandId expert_weights(const std::string& at_moe, OperandId x) {
+    const std::int64_t all = c_.experts->experts;
+    // exp(x - max) of it is zero, and it is exact in bf16.
+    constexpr double never = -0x1p100;
+    if (!not_chosen_) {
+      ValuesFill mask;
+      for (const auto& chosen : routing_->of_tokens)
+        for (std::int64_t e = 0; e < all; ++e)
+          mask.floats.push_back(std::binary_search(chosen.begin(), chosen.end(), e) ? 0 : never);
+      not_chosen_ = operand("experts.not_chosen", TensorRole::input, {rows_, all}, types_.other, std::move(mask));
+    }
+    OperatorAttributes a;
+    a.transposed = true;
+    const OperandId scores =
+        apply(OperatorKind::matmul, at_moe + "gate", {x, weight(at(at_moe + "gate.weight"))}, {rows_, all}, a);
+    const OperandId chosen = apply(OperatorKind::add, at_moe + "gate.chosen", {scores, *not_chosen_}, {rows_, all});
+    return apply(OperatorKind::softmax, at_moe + "gate.weights", {chosen}, {rows_, all});
+  }
+
+  // The weighted result of one expert, a row for each of its tokens; nothing where it has none.
+  std::optional<OperandId> expert(const std::string& at_moe, std::int64_t e, OperandId x, OperandId weights) {
+    const bool mixtral = c_.family == DecoderFamily::mixtral;
+    const std::string each = at_moe + "experts.{}.";
+    const auto matrix = [&](const char* of_mixtral, const char* of_others) {
+      return weight(at(each + (mixtral ? of_mixtral : of_others) + ".weight"), e);
+    };
+    const OperandId w1 = matrix("w1", "gate_proj"), w3 = matrix("w3", "up_proj"), w2 = matrix("w2", "down_proj");
+    const std::vector<std::int64_t> tokens = routing_->tokens_of(e);
+    if (tokens.empty()) return std::nullopt;
+    const auto count = static_cast<std::int64_t>(tokens.size());
+    const std::string name = fmt::format("{}experts.{}.", at_moe, e);
+    OperatorAttributes turned;
+    turned.transposed = true;
+    const Extents wide = {count, c_.experts->intermediate}, narrow = {count, c_.hidden};
+    const OperandId in = narrowed(rows_of(name + "tokens", x, tokens));
+    const OperandId gate = apply(OperatorKind::matmul, name + "gate_proj", {in, w1}, wide, turned);
+    const OperandId up = apply(OperatorKind::matmul, name + "up_proj", {in, w3}, wide, turned);
+    const OperandId activated = apply(activation(), name + "activation", {gate}, wide);
+    const OperandId product = apply(OperatorKind::multiply, name + "gated", {activated, up}, wide);
+    const OperandId out = apply(OperatorKind::matmul, name + "down_proj", {narrowed(product), w2}, narrow, turned);
+    OperatorAttributes own;
+    own.begin = {0, e};
+    own.end = {rows_, e + 1};
+    const OperandId of_all = apply(OperatorKind::slice, name + "weight", {weights}, {rows_, 1}, std::move(own));
+    return apply(OperatorKind::multiply, name + "weighted", {out, rows_of(name + "weights", of_all, tokens)}, narrow);
+  }
+
+  // Each token's experts are added in rising number.
+  OperandId experts(OperandId x) {
+    const std::string at_moe = prefix_ + (c_.family == DecoderFamily::mixtral ? "block_sparse_moe." : "mlp.");
+    const OperandId weights = expert_weights(at_moe, x);
+    Operands parts;
+    std::vector<std::vector<std::int64_t>> places(static_cast<std::size_t>(rows_));  // by token: its rows of all parts
+    std::int64_t rows = 0;
+    for (std::int64_t e = 0; e < c_.experts->experts; ++e) {
+      const auto part = expert(at_moe, e, x, weights);
+      if (!part) continue;
+      parts.push_back(*part);
+      for (const std::int64_t token : routing_->tokens_of(e)) places[static_cast<std::size_t>(token)].push_back(rows++);
+    }
+    const Extents shape = {rows_, c_.hidden};
+    OperandId all = parts.front();
+    if (parts.size() > 1) {
+      OperatorAttributes a;
+      a.axes = {0};
+      all = apply(OperatorKind::concat, at_moe + "results", parts, {rows, c_.hidden}, std::move(a));
+    }
+    std::optional<OperandId> sum;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(c_.experts->per_token); ++j) {
+      std::vector<std::int64_t> of_tokens;
+      for (const auto& own : places) of_tokens.push_back(own[j]);
+      const OperandId addend = rows_of(fmt::format("{}result.{}", at_moe, j), all, of_tokens);
+      sum = sum ? apply(OperatorKind::add, fmt::format("{}sum.{}", at_moe, j), {*sum, addend}, shape) : addend;
+    }
+    return *sum;
+  }
+
   OperatorKind activation() const {
     switch (c_.activation) {
       case GateActivation::gelu:
@@ -394,6 +496,8 @@ class GraphBuilder {
   std::map<std::string, DecoderWeight> layer_weights_;
   std::map<OperandId, OperandId> narrowed_;
   std::optional<OperandId> one_;
+  std::optional<ExpertRouting> routing_;  // where a layer has experts
+  std::optional<OperandId> not_chosen_;
   std::array<std::optional<std::pair<OperandId, OperandId>>, 2> tables_;  // global, local
 };
 
@@ -420,7 +524,8 @@ std::vector<std::string> not_expressible(const DecoderConfig& c) {
   std::vector<std::string> out;
   if (c.experts) {
     const bool any = std::any_of(c.layers.begin(), c.layers.end(), [](const DecoderLayer& l) { return l.experts; });
-    if (any)
+    // Mixtral's weights of experts are the softmax over the chosen ones.
+    if (any && c.family != DecoderFamily::mixtral)
       out.push_back(fmt::format("a router that takes {} of {} experts", c.experts->per_token, c.experts->experts));
   }
   if (c.latent) out.emplace_back("latent attention, whose cache is shared by all heads");
@@ -439,7 +544,20 @@ Result<OperatorGraph> decoder_graph(const std::string& name, const DecoderConfig
   for (const std::string& what : not_expressible(config))
     out.error(Code::RDU1045, config.where, "'{}' has {}, for which rdusim has no operator", config.architecture, what);
   if (out.has_errors()) return out;
-  return GraphBuilder(name, config, request, files).build();
+  const bool mixture =
+      std::any_of(config.layers.begin(), config.layers.end(), [](const DecoderLayer& l) { return l.experts; });
+  if (!mixture && !request.routing.empty()) {
+    out.error(Code::RDU1046, config.where, "a routing is given, and '{}' has no experts in the layers asked for",
+              config.architecture);
+    return out;
+  }
+  if (mixture && request.routing.empty()) {
+    out.error(Code::RDU1069, config.where, "'{}' has a router that takes {} of {} experts, and which ones is data",
+              config.architecture, config.experts->per_token, config.experts->experts)
+        .suggest("--routing FILE gives a line a token, its experts by number");
+    return out;
+  }
+  return GraphBuilder(name, config, request, files).build(request.routing);
 }
 
 Result<OperatorGraph> read_hf_model(const std::string& path, const DecoderRequest& request) {

@@ -168,6 +168,9 @@ struct OperatorGraph {
   std::vector<Operator> operators;  // in an order in which operands are written before they are read
   std::vector<SchedulePin> pins;
   std::uint64_t tokens = 0;  // that a run makes, where it is a step of decoding: one a sequence
+  // Data that the operators were made for: "the experts of 64 tokens in FILE". Empty: they compute the model whatever the
+  // inputs; else what is proved of a program is proved of such inputs only.
+  std::string assumes;
   friend bool operator==(const OperatorGraph&, const OperatorGraph&) = default;
 
   const Operand& operand(OperandId id) const { return operands[id.value]; }

@@ -68,7 +68,7 @@ std::optional<Assignment> assignment(const std::string& text) {
 struct Raw {
   CompileRequest compile;
   std::optional<std::uint32_t> compile_chips;
-  std::string shard, size_by = "throughput", collective = "auto", phase, dtype;
+  std::string shard, size_by = "throughput", collective = "auto", phase, dtype, routing;
   std::optional<std::uint32_t> batch, context, layers;
   RunRequest run;
   std::string check = "exact", network = "fast", vcd, trace_from, trace_to, trace_limit, max_memory, max_seconds,
@@ -166,6 +166,8 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.compile->add_option("--batch", raw.batch, "sequences, of a Hugging Face model (default: 1)");
   c.compile->add_option("--context", raw.context,
                         "positions that attention sees, of a Hugging Face model (default: 4096, or all that it has)");
+  c.compile->add_option("--routing", raw.routing,
+                        "of a mixture of experts: a file with a line a token, its experts, as 6,2");
   c.compile->add_option("--layers", raw.layers, "only the first so many, of a Hugging Face model");
   c.compile->add_option("--dtype", raw.dtype, "bf16, fp32 or fp8, of a Hugging Face model (default: its weights')");
   c.compile->add_flag("--json", raw.compile.json, "what was chosen, as JSON");
@@ -265,10 +267,12 @@ Commands describe(CLI::App& app, Raw& raw) {
 // What is asked of a Hugging Face model; nothing may be asked so of another workload.
 Result<DecoderRequest> decoder_request(const Raw& raw) {
   if (!is_hf_model(raw.compile.workload)) {
-    if (raw.phase.empty() && raw.dtype.empty() && !raw.batch && !raw.context && !raw.layers) return DecoderRequest{};
+    if (raw.phase.empty() && raw.dtype.empty() && raw.routing.empty() && !raw.batch && !raw.context && !raw.layers)
+      return DecoderRequest{};
     return usage(
-        "--phase, --batch, --context, --layers and --dtype belong to a Hugging Face model, a config.json or a folder "
-        "that has one");
+        "--phase, --batch, --context, --layers, --dtype and --routing belong to a Hugging Face model, a config.json or "
+        "a "
+        "folder that has one");
   }
   DecoderRequest r;
   Diagnostics wrong;
@@ -286,6 +290,7 @@ Result<DecoderRequest> decoder_request(const Raw& raw) {
   if (raw.batch) r.batch = *raw.batch;
   if (raw.context) r.context = *raw.context;
   if (raw.layers) r.layers = *raw.layers;
+  r.routing = raw.routing;
   return r;
 }
 

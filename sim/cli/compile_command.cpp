@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "compiler/cost/cost.h"
+#include "compiler/ir/memory_use.h"
 #include "compiler/ir/print.h"
 #include "compiler/program/prog_bin.h"
 #include "compiler/support/file.h"
@@ -39,7 +40,7 @@ std::string choices(const SpatialProgram& p, const Target& target) {
   print_options.operators = print_options.tensors = print_options.stages = print_options.buffers = print_options.edges =
       false;
   print_options.placement = print_options.trees = print_options.certificate = false;
-  std::string text = print(p, print_options);
+  std::string text = print(p, print_options) + print_memory_use(p, target);
   if (p.placement) {
     const Costs costs = estimate(p, target);
     text += fmt::format("predicted {} cycles, at least {}\n", with_commas(costs.predicted_cycles),

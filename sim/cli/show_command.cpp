@@ -1,3 +1,4 @@
+#include "compiler/ir/memory_use.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
 #include "compiler/program/program_json.h"
@@ -20,7 +21,7 @@ ExitStatus show(const ShowRequest& request) {
   }
   if (dangling.has_errors()) return fail(dangling);
   if (request.dot) return print_result(print_dot(p), ExitStatus::done);
-  if (request.name.empty()) return print_result(print(p), ExitStatus::done);
+  if (request.name.empty()) return print_result(print(p) + print_memory_use(p, loaded->target), ExitStatus::done);
   const std::string text = print_one(p, request.name);
   if (!text.empty()) return print_result(text, ExitStatus::done);
   std::vector<std::string_view> names;

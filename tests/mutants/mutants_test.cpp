@@ -48,6 +48,7 @@ struct Catch {
 enum class Input {
   slices,           // one chip; sites along every axis, two slices of the contraction, two rounds
   direct,           // over three chips, an all-reduce
+  recorded,         // made for some data, over three
   uneven,           // over three, of which the first has a tile more
   ring,             // over four
   through_one,      // over three
@@ -188,6 +189,12 @@ Compiled input(Input which) {
     }
     case Input::direct:
       return sharded(one_matmul(64, 192, 96), sn40l(), over(3, ShardKind::row, Kind::all_reduce, Algorithm::direct));
+    case Input::recorded: {
+      Compiled c =
+          sharded(one_matmul(64, 192, 96), sn40l(), over(3, ShardKind::row, Kind::all_reduce, Algorithm::direct));
+      c.graph.assumes = "the experts of 1 token";
+      return c;
+    }
     case Input::uneven: {
       Compiled c =
           sharded(one_matmul(64, 130, 96), sn40l(), over(3, ShardKind::row, Kind::all_reduce, Algorithm::direct));
@@ -389,6 +396,7 @@ constexpr Row table[] = {
     {"schedule.all_at_once", Input::direct, Who::verifier, Code::RDU3048},
     {"schedule.turns_reversed", Input::direct_wormhole, Who::verifier, Code::RDU3048},
     {"schedule.turn_left_out", Input::direct_wormhole, Who::verifier, Code::RDU3010},
+    {"certify.of_every_input", Input::recorded, Who::certificate, Code::RDU5012},
     {"certify.push_too_many", Input::direct, Who::certificate, Code::RDU5012},
     {"certify.pop_too_few", Input::direct, Who::certificate, Code::RDU5012},
     {"certify.credit_too_few", Input::direct, Who::certificate, Code::RDU5012},

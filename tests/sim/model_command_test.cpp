@@ -155,7 +155,7 @@ TEST_CASE("rdusim compile takes a model's options for models only, and judges th
   CHECK(says(phase.err, "RDU1046"));
   const ModelRun experts = run_model("compile " + models + "mixtral-8x7b -o /dev/null");
   CHECK(experts.status == 2);
-  CHECK(says(experts.err, "error RDU1045 decoder-not-expressible"));
+  CHECK(says(experts.err, "error RDU1069 routing-missing"));
   CHECK(says(experts.err, "a router that takes 2 of 8 experts"));
 }
 

@@ -1,0 +1,94 @@
+// A mixture of experts with recorded routing, from config.json to checked values.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/system/command.h"
+#include "tests/system/json_path.h"
+#include "tests/system/scenario.h"
+
+namespace rdusim::test::experts_test {
+namespace {
+
+// Mixtral's kind, small: two layers, eight experts of 64 columns.
+constexpr const char* config = R"({
+  "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
+  "hidden_size": 128, "intermediate_size": 64, "num_hidden_layers": 2,
+  "num_attention_heads": 4, "num_key_value_heads": 2, "num_local_experts": 8, "num_experts_per_tok": 2,
+  "vocab_size": 256, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu",
+  "max_position_embeddings": 2048, "tie_word_embeddings": false, "torch_dtype": "bfloat16"
+})";
+
+// 64 tokens of a batch that was recorded (github.com/stanford-ppl/step_artifact, dyn_tiling/expert_routing): the file
+// says more.
+constexpr const char* recorded = RDUSIM_SOURCE_DIR "/tests/system/mixtral-8x7b-b64.csv";
+
+Json compiled_and_run(const Folder& folder, const std::string& phase, const std::string& context,
+                      const std::string& chips) {
+  folder.write("config.json", config);
+  rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--chips", chips, "--shard", "tensor", "--phase", phase,
+             "--context", context, "--routing", recorded},
+            folder);
+  return run(folder, {"--check", "exact"});
+}
+
+// Rows that the experts of the first layer work on, chip 0's.
+std::uint64_t rows_of_experts(const Json& report) {
+  std::uint64_t rows = 0;
+  for (const Json& w : list(report, "decisions", "work")) {
+    const std::string name = text(w, "name");
+    if (name.find("layers.0.") != std::string::npos && name.find("experts.") != std::string::npos &&
+        name.ends_with(".down_proj"))
+      rows += number(w, "m");
+  }
+  return rows;
+}
+
+TEST_CASE("a prefill of 64 recorded tokens accounts for all 128 assignments, on one chip and on two") {
+  const Folder folder;
+  for (const std::string chips : {"1", "2"}) {
+    CAPTURE(chips);
+    const Json report = compiled_and_run(folder, "prefill", "64", chips);
+    check_exact_pass(report);
+    CHECK(rows_of_experts(report) == 128);
+  }
+}
+
+TEST_CASE("one token goes to two experts: the others have weights in memory and nothing to do") {
+  const Folder folder;
+  const Json report = compiled_and_run(folder, "decode", "40", "1");
+  check_exact_pass(report);
+  CHECK(rows_of_experts(report) == 2);
+  const std::string shown = rdusim_ok({"show", "prog.bin"}, folder).out;
+  // 2 layers x 8 experts x 64 x 128 of bf16.
+  CHECK(shown.find("model.layers.*.block_sparse_moe.experts.*.w1.weight") != std::string::npos);
+  CHECK(shown.find("262.14 kB (256.00 KiB) in 16 tensors") != std::string::npos);
+}
+
+TEST_CASE("what is proved of a program with recorded routing is proved of this input only") {
+  const Folder folder;
+  compiled_and_run(folder, "decode", "40", "2");
+  const std::string out = rdusim_ok({"check", "prog.bin"}, folder).out;
+  CHECK(
+      out.find("scope: this input only: the operators were made for the experts of 1 token in mixtral-8x7b-b64.csv") !=
+      std::string::npos);
+  CHECK(out.find("every schedule") == std::string::npos);
+}
+
+TEST_CASE("a mixture of experts without a routing, or with one that does not fit, is refused") {
+  const Folder folder;
+  folder.write("config.json", config);
+  const std::vector<std::string> compile = {"compile", "config.json", "-o", "prog.bin"};
+  CHECK(errors_of(rdusim(compile, folder)) == "RDU1069");
+  const auto with = [&](const std::string& file) {
+    std::vector<std::string> all = compile;
+    all.insert(all.end(), {"--phase", "prefill", "--context", "65", "--routing", file});
+    return errors_of(rdusim(all, folder));
+  };
+  CHECK(with(recorded) == "RDU1068");
+  CHECK(with("absent.csv") == "RDU1001");
+  CHECK_FALSE(folder.has("prog.bin"));
+}
+
+}  // namespace
+}  // namespace rdusim::test::experts_test
