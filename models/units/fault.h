@@ -126,7 +126,7 @@ inline constexpr std::array<FaultLaw, 48> fault_laws = {{
     {FaultKind::page_misroute, "page_misroute", FaultPlace::edge, false, "a page arrives at another edge of the chip", {Code::RDU7029, Code::RDU7004, Code::RDU7005, Code::RDU7006, Code::RDU7020, Code::RDU7003, Code::RDU7025, Code::RDU7011}},
     {FaultKind::page_chip, "page_chip", FaultPlace::edge, false, "a page goes to another chip: a wrong neighbour", {Code::RDU7029, Code::RDU7004, Code::RDU7005, Code::RDU7006, Code::RDU7020, Code::RDU7003, Code::RDU7025, Code::RDU7011}},
     {FaultKind::chunk_wrong, "chunk_wrong", FaultPlace::edge, false, "another chunk of the page is sent: a collective's wrong step", {Code::RDU7029}},
-    {FaultKind::collective_order, "collective_order", FaultPlace::buffer, false, "a chip takes part in another collective before this one: orders differ between chips", {Code::RDU7026, Code::RDU7018, Code::RDU7019, Code::RDU7021}},
+    {FaultKind::collective_order, "collective_order", FaultPlace::buffer, false, "a chip takes part in another collective before this one: orders differ between chips", {Code::RDU7026, Code::RDU7018, Code::RDU7019, Code::RDU7020, Code::RDU7021}},
     {FaultKind::reserve_skip, "reserve_skip", FaultPlace::buffer, false, "a page is pushed for which no room was reserved", {Code::RDU7002, Code::RDU7029}},
     {FaultKind::reserve_twice, "reserve_twice", FaultPlace::buffer, false, "room for a page is reserved that never comes", {Code::RDU7003, Code::RDU7007, Code::RDU7018}},
     {FaultKind::depth_less, "depth_less", FaultPlace::buffer, false, "the buffer is a page smaller than it should be", {Code::RDU7018}},

@@ -116,7 +116,7 @@ TEST_CASE("a chip that takes part in its collectives in another order is caught,
                "name = \"two\"\n" + operand("x", "input", "[64, 128]", "bf16", "61") +
                    operand("v", "weight", "[128, 128]", "bf16", "53") +
                    operand("w", "weight", "[128, 96]", "bf16", "59") +
-                   "[tensors.y]\n[tensors.z]\nrole = \"output\"\n[[ops]]\nkind = \"matmul\"\nin = "
+                   "[tensors.y]\ndtype = \"bf16\"\n[tensors.z]\nrole = \"output\"\n[[ops]]\nkind = \"matmul\"\nin = "
                    "[\"x\", \"v\"]\nout = \"y\"\n[[ops]]\nkind = \"matmul\"\nin = [\"y\", \"w\"]\nout = \"z\"\n",
                {"--chips", "2", "--shard", "row"});
   check_caught(folder, "collective_order");
