@@ -101,7 +101,7 @@ TEST_CASE("weights that exceed the chip's memory are refused with the table of w
   REQUIRE_FALSE(p.ok());
   CHECK(p.diagnostics().contains(Code::RDU3017));
   const std::string text = p.diagnostics().to_text();
-  CHECK(text.find("tensor w") != std::string::npos);
+  CHECK(text.find("w: note: 131,072 B, 131.07 kB (128.00 KiB), weight") != std::string::npos);
   CHECK(text.find("kB") != std::string::npos);
   CHECK(text.find("KiB") != std::string::npos);
 }
