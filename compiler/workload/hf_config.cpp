@@ -292,7 +292,7 @@ class ConfigReader {
             .experts = values_.required_integer("num_experts", 1, DecoderLimits::experts),
             .per_token = values_.required_integer("num_experts_per_tok", 1, DecoderLimits::experts),
             .intermediate = values_.required_integer("moe_intermediate_size", 1, DecoderLimits::intermediate)};
-        values_.boolean("norm_topk_prob");
+        config_.experts->renormalised = values_.boolean("norm_topk_prob").value_or(false);
         break;
       case DecoderFamily::deepseek_v3:
         read_deepseek_experts();

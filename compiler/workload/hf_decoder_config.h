@@ -65,6 +65,7 @@ struct DecoderExperts {
   std::int64_t per_token = 0;  // 1 to experts
   std::int64_t intermediate = 0;
   std::int64_t shared_intermediate = 0;  // 0: none
+  bool renormalised = true;              // an expert's weight is its share among the chosen ones, not among all
   bool router_bias = false;              // one number an expert (gpt-oss); DeepSeek-V3's correction counts as one
   bool biases = false;                   // of the experts' matrices
   friend bool operator==(const DecoderExperts&, const DecoderExperts&) = default;

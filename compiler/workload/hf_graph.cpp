@@ -359,9 +359,15 @@ class GraphBuilder {
     return apply(OperatorKind::gather, name, {in, indices}, {count, shape.back()});
   }
 
-  // Each token's weights of all experts: the softmax over those that it goes to, zero for the others.
+  // Each token's weights of all experts: the softmax over those that it goes to, zero for the others; or the softmax over
+  // all, of which those of the others are not looked at.
   OperandId expert_weights(const std::string& at_moe, OperandId x) {
     const std::int64_t all = c_.experts->experts;
+    OperatorAttributes a;
+    a.transposed = true;
+    const OperandId scores =
+        apply(OperatorKind::matmul, at_moe + "gate", {x, weight(at(at_moe + "gate.weight"))}, {rows_, all}, a);
+    if (!c_.experts->renormalised) return apply(OperatorKind::softmax, at_moe + "gate.weights", {scores}, {rows_, all});
     // exp(x - max) of it is zero, and it is exact in bf16.
     constexpr double never = -0x1p100;
     if (!not_chosen_) {
@@ -371,10 +377,6 @@ class GraphBuilder {
           mask.floats.push_back(std::binary_search(chosen.begin(), chosen.end(), e) ? 0 : never);
       not_chosen_ = operand("experts.not_chosen", TensorRole::input, {rows_, all}, types_.other, std::move(mask));
     }
-    OperatorAttributes a;
-    a.transposed = true;
-    const OperandId scores =
-        apply(OperatorKind::matmul, at_moe + "gate", {x, weight(at(at_moe + "gate.weight"))}, {rows_, all}, a);
     const OperandId chosen = apply(OperatorKind::add, at_moe + "gate.chosen", {scores, *not_chosen_}, {rows_, all});
     return apply(OperatorKind::softmax, at_moe + "gate.weights", {chosen}, {rows_, all});
   }
@@ -524,8 +526,8 @@ std::vector<std::string> not_expressible(const DecoderConfig& c) {
   std::vector<std::string> out;
   if (c.experts) {
     const bool any = std::any_of(c.layers.begin(), c.layers.end(), [](const DecoderLayer& l) { return l.experts; });
-    // Mixtral's weights of experts are the softmax over the chosen ones.
-    if (any && c.family != DecoderFamily::mixtral)
+    // The others' routers have biases, groups, or an expert that all tokens share.
+    if (any && c.family != DecoderFamily::mixtral && c.family != DecoderFamily::qwen3_moe)
       out.push_back(fmt::format("a router that takes {} of {} experts", c.experts->per_token, c.experts->experts));
   }
   if (c.latent) out.emplace_back("latent attention, whose cache is shared by all heads");

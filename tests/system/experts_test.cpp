@@ -1,6 +1,7 @@
 // A mixture of experts with recorded routing, from config.json to checked values.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tests/system/command.h"
@@ -51,6 +52,37 @@ TEST_CASE("a prefill of 64 recorded tokens accounts for all 128 assignments, on 
     const Json report = compiled_and_run(folder, "prefill", "64", chips);
     check_exact_pass(report);
     CHECK(rows_of_experts(report) == 128);
+  }
+}
+
+// 64 tokens of another batch, top-8 of 128 (the same source): 68 experts get no token, the busiest 42.
+TEST_CASE("experts that get no token make nobody wait, and 512 assignments are accounted for") {
+  const Folder folder;
+  std::string many = config;
+  many.replace(many.find("\"MixtralForCausalLM\"], \"model_type\": \"mixtral\""), 46,
+               "\"Qwen3MoeForCausalLM\"], \"model_type\": \"qwen3_moe\"");
+  many.replace(many.find("\"num_hidden_layers\": 2"), 22,
+               "\"num_hidden_layers\": 1, \"num_experts\": 128, \"moe_intermediate_size\": 32, \"head_dim\": 32");
+  many.replace(many.find("\"num_local_experts\": 8, \"num_experts_per_tok\": 2"), 48, "\"num_experts_per_tok\": 8");
+  for (const std::string renormalised : {"true", "false"}) {
+    CAPTURE(renormalised);
+    std::string model = many;
+    model.insert(model.rfind('}'), ", \"norm_topk_prob\": " + renormalised);
+    folder.write("config.json", model);
+    rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--phase", "prefill", "--context", "64", "--routing",
+               RDUSIM_SOURCE_DIR "/tests/system/qwen3-moe-b64.csv"},
+              folder);
+    const Json report = run(folder, {"--check", "exact"});
+    check_exact_pass(report);
+    CHECK(rows_of_experts(report) == 512);
+    std::int64_t busy = 0, most = 0;
+    for (const Json& w : list(report, "decisions", "work")) {
+      if (!text(w, "name").ends_with(".down_proj")) continue;
+      ++busy;
+      most = std::max<std::int64_t>(most, number(w, "m"));
+    }
+    CHECK(busy == 60);
+    CHECK(most == 42);
   }
 }
 
