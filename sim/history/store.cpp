@@ -236,9 +236,10 @@ Result<History> History::open(const std::string& path, Open how, int wait_ms) {
 
   const auto version_of = [&]() -> Result<std::int64_t> {
     int code = SQLITE_OK;
-    const auto id = pragma(db->handle, "PRAGMA application_id", code);
-    const auto version = pragma(db->handle, "PRAGMA user_version", code);
+    // In this order: another writer may make the tables and set both numbers, at once, between any two of these.
     const auto tables = pragma(db->handle, "SELECT count(*) FROM sqlite_master", code);
+    const auto version = pragma(db->handle, "PRAGMA user_version", code);
+    const auto id = pragma(db->handle, "PRAGMA application_id", code);
     if (!id || !version || !tables) return db->failure(code);
     if (*tables == 0 && *version == 0 && how == Open::create) return std::int64_t{0};
     if (*id != application_id || *version < 1) return db->foreign("it is an SQLite file, but no history of rdusim");
