@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "compiler/ir/print.h"
@@ -67,11 +68,16 @@ Bytes capacity_of(const Target& t, MemorySpace space) {
 
 // The most that a section leaves on one PMU, and which section; nothing without a memory plan.
 std::string fullest_pmu(const SpatialProgram& p, const Target& target, ChipId chip) {
-  if (!p.memory) return "";
+  // What is shown may break any rule but that its references resolve.
+  if (!p.memory || !p.placement || p.memory->buffers.size() != p.buffers.size()) return "";
+  const auto is_here = [&](const Stage& s) {
+    const auto& sites = p.sites_of(s).sites;
+    return !sites.empty() && sites.front().chip == chip;
+  };
   Bytes most = 0;
   const Section* in = nullptr;
   for (const Stage& s : p.stages) {
-    if (p.chip_of(s) != chip) continue;
+    if (!is_here(s)) continue;
     for (const Port& port : s.ports) {
       const Buffer& b = p.buffer(port.buffer);
       const Bytes end = p.memory->buffers[b.id.value].address + b.depth_pages * b.page_bytes;
@@ -79,7 +85,7 @@ std::string fullest_pmu(const SpatialProgram& p, const Target& target, ChipId ch
     }
   }
   for (const AccumulatorPlace& a : p.memory->accumulators)
-    if (p.chip_of(p.stage(a.stage)) == chip && a.address + a.bytes > most)
+    if (is_here(p.stage(a.stage)) && a.address + a.bytes > most)
       most = a.address + a.bytes, in = &p.sections[p.stage(a.stage).section.value];
   if (in == nullptr) return "";
   return fmt::format("    a PMU at most        {} of {}, in section '{}'\n", exactly(most),
@@ -155,13 +161,16 @@ void note_memory_use(Diagnostic& d, const SpatialProgram& p, ChipId chip, Memory
 
 std::string print_memory_use(const SpatialProgram& p, const Target& target) {
   std::vector<std::pair<std::vector<MemoryUse>, std::vector<ChipId>>> kinds;
-  for (std::uint32_t c = 0; c < p.header.plan.chips; ++c) {
-    std::vector<MemoryUse> rows = memory_use(p, ChipId(c));
+  // Of the chips that hold something, however many the header speaks of.
+  std::set<ChipId> holders;
+  for (const Tensor& t : p.tensors) holders.insert(t.chip);
+  for (const ChipId c : holders) {
+    std::vector<MemoryUse> rows = memory_use(p, c);
     const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.first == rows; });
     if (known == kinds.end())
-      kinds.push_back({std::move(rows), {ChipId(c)}});
+      kinds.push_back({std::move(rows), {c}});
     else
-      known->second.push_back(ChipId(c));
+      known->second.push_back(c);
   }
   std::string text;
   for (const auto& [rows, chips] : kinds) {
