@@ -114,8 +114,6 @@ class Execution {
   std::uint64_t pushed(std::uint32_t queue) const { return state_[queue].pushed; }
   std::uint64_t fired() const { return fired_; }
 
-  bool finished(std::uint32_t actor) const { return done_[actor] == net_.actors[actor].firings; }
-
   // After run() gave false: the least depth of `buffer` with which somebody could go on, nothing where its room holds
   // nobody up; and that depth given to all its instances, to run on. What was fired could have been with any depth.
   std::optional<std::uint64_t> wanted(BufferId buffer) const;
