@@ -9,8 +9,8 @@ ExitStatus status_of(const Diagnostics& diagnostics) {
   for (const Diagnostic& d : diagnostics.list()) {
     if (d.severity != Severity::error) continue;
     const int code = static_cast<int>(d.code);
-    if (d.code == Code::RDU9001) return ExitStatus::internal;
-    if (d.code == Code::RDU7027 || d.code == Code::RDU7028) {
+    if (d.code == Code::RDU9001 || d.code == Code::RDU9003) return ExitStatus::internal;
+    if (d.code == Code::RDU7027 || d.code == Code::RDU7028 || d.code == Code::RDU7075 || d.code == Code::RDU7076) {
       limit = true;
     } else if (code / 1000 == 3 || code / 1000 == 7 || (code >= 5010 && code <= 5012)) {
       program = true;
