@@ -65,7 +65,49 @@ void report_idle_faults(const std::vector<std::string>& asked, bool finished, Ru
   }
 }
 
+// What is known before a run begins.
+void describe(const LoadedProgram& loaded, const RunOptions& options, const Costs& costs, Report& r) {
+  const SpatialProgram& p = loaded.program;
+  r.version = version;
+  r.program = p.header.name;
+  r.program_sha256 = loaded.sha256;
+  r.target = loaded.target.name;
+  r.target_sha256 = loaded.target.sha256;
+  r.chips = p.header.plan.chips;
+  r.options = options.reported;
+  r.decisions = decisions_of(p);
+  r.values = options.values;
+  r.predicted = costs.predicted_cycles;
+  r.lower_bound = p.certificate ? p.certificate->lower_bound_cycles : costs.lower_bound_cycles;
+  r.clock_ghz = to_double(loaded.target.clock_ghz);
+}
+
+void report_limit(const RunOptions& options, const RunEnd& end, RunResult& result) {
+  const std::string where = fmt::format("cycle {}", end.outcome.cycles);
+  result.report.verdict = Verdict::limit;
+  result.status = end.limit == Limit::none ? ExitStatus::interrupted : ExitStatus::limit;
+  if (end.limit == Limit::seconds) {
+    result.diagnostics.error(Code::RDU7028, where, "the run reached the limit of {} seconds",
+                             options.max_seconds.value_or(0));
+  } else if (end.limit == Limit::memory) {
+    result.diagnostics.error(Code::RDU7075, where, "the run reached the limit of {}",
+                             format_bytes(options.max_memory.value_or(0)));
+  } else if (end.limit == Limit::computer) {
+    result.diagnostics.error(Code::RDU7076, where,
+                             "the run was ended when less than a thirty-second part of the computer's memory was left");
+  }
+}
+
 }  // namespace
+
+RunResult never_ran(const LoadedProgram& loaded, const RunOptions& options) {
+  RunResult result;
+  describe(loaded, options, rdusim::estimate(loaded.program, loaded.target), result.report);
+  result.report.verdict = Verdict::limit;
+  result.status = ExitStatus::limit;
+  result.struck.resize(options.faults.size());
+  return result;
+}
 
 std::uint64_t peak_rss_bytes() {
   rusage usage{};
@@ -88,22 +130,11 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
   }
   result.diagnostics.append(l.violations.diagnostics());
 
-  r.version = version;
-  r.program = p.header.name;
-  r.program_sha256 = loaded.sha256;
-  r.target = loaded.target.name;
-  r.target_sha256 = loaded.target.sha256;
-  r.chips = p.header.plan.chips;
-  r.options = options.reported;
-  r.decisions = decisions_of(p);
+  const Costs costs = rdusim::estimate(p, loaded.target);
+  describe(loaded, options, costs, r);
   if (p.certificate)
     r.proved = proved_and_observed(l.instances, *p.certificate, l.handshakes, l.tokens, l.semaphores, outcome.cycles);
-  r.values = options.values;
   r.cycles = outcome.cycles;
-  const Costs costs = rdusim::estimate(p, loaded.target);
-  r.predicted = costs.predicted_cycles;
-  r.lower_bound = p.certificate ? p.certificate->lower_bound_cycles : costs.lower_bound_cycles;
-  r.clock_ghz = to_double(loaded.target.clock_ghz);
   r.microseconds = r.clock_ghz > 0 ? static_cast<double>(r.cycles) / (r.clock_ghz * 1000) : 0;
   if (p.operators && p.operators->tokens != 0 && outcome.end == MachineOutcome::End::finished && r.microseconds > 0)
     r.tokens_per_s = static_cast<double>(p.operators->tokens) * 1e6 / r.microseconds;
@@ -125,21 +156,16 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
     result.diagnostics.error(Code::RDU7027, fmt::format("cycle {}", outcome.cycles),
                              "the run reached the limit of {} cycles", options.max_cycles.value_or(0));
   } else if (outcome.end == MachineOutcome::End::stopped) {
-    r.verdict = Verdict::limit;
-    if (end.out_of_time) {
-      result.status = ExitStatus::limit;
-      result.diagnostics.error(Code::RDU7028, fmt::format("cycle {}", outcome.cycles),
-                               "the run reached the limit of {} seconds", options.max_seconds.value_or(0));
-    } else {
-      result.status = ExitStatus::interrupted;
-    }
+    report_limit(options, end, result);
+  } else if (compare && end.limit != Limit::none) {
+    report_limit(options, end, result);  // before its values were compared
   }
 
   result.struck = outcome.struck;
   report_idle_faults(options.faults, finished, result);
 
   std::optional<Comparison> comparison;
-  if (finished && options.values && sources != nullptr) {
+  if (finished && options.values && sources != nullptr && result.status != ExitStatus::limit) {
     OperandBytes whole;
     if (compare && p.operators) {
       auto filled = fill_whole(*sources);

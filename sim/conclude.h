@@ -13,6 +13,9 @@ namespace rdusim {
 Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& options, Listeners& listeners,
                            const RunEnd& end, const std::vector<OperandSource>* sources, RunResult result);
 
+// What is known of a run that was never begun: the program, and what it was to be.
+RunResult never_ran(const LoadedProgram& loaded, const RunOptions& options);
+
 // The most memory that this process has had, in bytes; 0 where the system does not say.
 std::uint64_t peak_rss_bytes();
 

@@ -81,6 +81,8 @@ IsolatedRun from_json(const std::string& text) {
   setrlimit(RLIMIT_CORE, &no_core);
   options.stop = nullptr;
   options.reached = nullptr;
+  options.pages = nullptr;
+  options.forecast = {};
   options.understudy = nullptr;
   options.trace = {};
   const auto result = run_program(loaded, options);

@@ -38,7 +38,7 @@ std::optional<std::vector<std::byte>> gather(const SpatialProgram& program, Oper
 struct MemoryEstimate {
   Bytes images = 0;     // tensors of all chips
   Bytes reference = 0;  // whole operands and results
-  Bytes machine = 0;    // pages in buffers, and what checkers keep
+  Bytes machine = 0;    // pages in buffers, the state of every unit, and what checkers keep
   Bytes total() const { return images + reference + machine; }
 };
 // Before anything is allocated.

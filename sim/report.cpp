@@ -63,6 +63,17 @@ Json list(const std::vector<Row>& rows, Make&& make) {
   return Json(std::move(array));
 }
 
+Json forecast_of(const Report& r) {
+  if (!r.forecast) return {};
+  const Forecast& f = *r.forecast;
+  return Json()
+      .set("after_s", f.after_seconds)
+      .set("machine_s", or_null(f.seconds()))
+      .set("memory_bytes", f.memory)
+      .set("pages", f.expected)
+      .set("pages_per_s", f.pages_per_second());
+}
+
 }  // namespace
 
 Json to_json(const Report& r) {
@@ -197,6 +208,7 @@ Json to_json(const Report& r) {
                     .set("events_per_s", seconds > 0 ? static_cast<double>(r.events) / seconds : 0.0)
                     .set("simulated_cycles_per_s", seconds > 0 ? static_cast<double>(r.cycles) / seconds : 0.0)
                     .set("peak_rss_bytes", r.peak_rss_bytes)
+                    .set("forecast", forecast_of(r))
                     .set("traces", r.traces));
   return j;
 }
@@ -331,7 +343,10 @@ std::string summary(const Report& r, bool colour) {
 
 std::string explanation(const Report& r) {
   std::string out;
-  if (!r.residual) return "no explanation: the run did not finish\n";
+  if (r.forecast)
+    out += fmt::format("{}; it took {:.1f} s and {}\n\n", to_text(*r.forecast), r.machine_seconds,
+                       format_bytes(r.peak_rss_bytes));
+  if (!r.residual) return out + "no explanation: the run did not finish\n";
   out += fmt::format("{:<20} {:>14} {:>14} {:>14}\n", "cause", "simulated", "predicted", "difference");
   for (std::size_t c = 0; c < causes; ++c) {
     const std::int64_t simulated = r.residual->simulated[c];

@@ -12,6 +12,7 @@
 #include "compiler/support/json.h"
 #include "models/events/events.h"
 #include "sim/compare_outputs.h"
+#include "sim/forecast.h"
 #include "sim/residual.h"
 
 namespace rdusim {
@@ -125,7 +126,8 @@ struct Report {
   double machine_seconds = 0;  // of it, in the machine with its listeners
   std::uint64_t events = 0;
   std::uint64_t peak_rss_bytes = 0;
-  Json traces;  // what was written, a row each; null: nothing was asked for
+  std::optional<Forecast> forecast;  // of a run of over a second
+  Json traces;                       // what was written, a row each; null: nothing was asked for
 };
 
 Json to_json(const Report& report);

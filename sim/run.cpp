@@ -1,13 +1,9 @@
 #include "models/units/network.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 
 #include "models/units/network.h"
 #include "sim/conclude.h"
@@ -18,47 +14,60 @@ namespace rdusim {
 
 namespace {
 
-Bytes memory_of_this_computer() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long size = sysconf(_SC_PAGE_SIZE);
-  return pages > 0 && size > 0 ? static_cast<Bytes>(pages) * static_cast<Bytes>(size) : ~Bytes{0};
+// Why a run is not begun: it needs more memory than the user allows, or than the computer has left.
+struct TooLarge {
+  bool for_user = false;
+  Diagnostics why;
+};
+std::optional<TooLarge> too_large(const SpatialProgram& p, const RunOptions& options, const MemoryEstimate& needed) {
+  const Bytes held = resident_bytes();
+  const Bytes whole = held + needed.total();
+  const ComputerMemory computer = computer_memory();
+  const bool for_user = options.max_memory && whole > *options.max_memory;
+  if (!for_user && needed.total() <= computer.left) return std::nullopt;
+  TooLarge out{for_user, {}};
+  Diagnostic& d =
+      for_user ? out.why.error(Code::RDU6004, p.header.name, "the run needs about {}, and --max-memory allows {}",
+                               format_bytes(whole), format_bytes(*options.max_memory))
+               : out.why.error(Code::RDU6004, p.header.name,
+                               "the run needs about {}, and this computer has {} of its {} left", format_bytes(whole),
+                               format_bytes(computer.left + held), format_bytes(computer.total));
+  d.note(p.header.name, "tensors of all chips {}, reference {}, machine and checkers {}; held already {}",
+         format_bytes(needed.images), format_bytes(needed.reference), format_bytes(needed.machine), format_bytes(held));
+  if (options.values)
+    d.suggest("--timing-only carries provenance and no values; --check none does without the reference");
+  return out;
 }
 
-// Raises a flag after a time, unless it is destroyed before.
-class Watchdog {
+// Makes a forecast of a run when its machine has worked for a second.
+class Forecaster {
  public:
-  Watchdog(std::optional<double> seconds, std::atomic<bool>& stop) {
-    if (!seconds) return;
-    thread_ = std::thread([this, s = *seconds, &stop] {
-      std::unique_lock lock(mutex_);
-      // Beyond what the clock can add up, the limit is never reached.
-      const auto span = std::chrono::duration<double>(std::min(s, 1e8));
-      if (done_.wait_for(lock, span, [this] { return finished_; })) return;
-      expired_.store(true);
-      stop.store(true);
-    });
+  Forecaster(const SpatialProgram& p, Bytes memory, const std::atomic<std::uint64_t>& pages) : pages_(pages) {
+    made_.expected = expected_pages(p);
+    made_.memory = memory;
   }
-  ~Watchdog() { finish(); }
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
-
-  void finish() {
-    if (!thread_.joinable()) return;
-    {
-      const std::lock_guard lock(mutex_);
-      finished_ = true;
-    }
-    done_.notify_all();
-    thread_.join();
+  void begin() {
+    begun_ = Clock::now();
+    working_.store(true);
   }
-  bool expired() const { return expired_.load(); }
+  // From the thread that looks.
+  void look(const std::function<void(const Forecast&)>& told) {
+    if (!working_.load() || done_.load()) return;
+    made_.after_seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+    made_.pages = pages_.load(std::memory_order_relaxed);
+    if (made_.after_seconds < 1 || made_.pages == 0) return;
+    done_.store(true);
+    if (told) told(made_);
+  }
+  // Once nobody looks any more.
+  std::optional<Forecast> made() const { return done_.load() ? std::optional(made_) : std::nullopt; }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable done_;
-  bool finished_ = false;
-  std::atomic<bool> expired_{false};
-  std::thread thread_;
+  using Clock = std::chrono::steady_clock;
+  Forecast made_;
+  const std::atomic<std::uint64_t>& pages_;
+  Clock::time_point begun_;
+  std::atomic<bool> working_{false}, done_{false};
 };
 
 Json to_json(const std::vector<TraceRow>& rows) {
@@ -107,17 +116,20 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   if (!sources) return sources.diagnostics();
 
   const MemoryEstimate needed = estimate_memory(p, options.values, compare);
-  const Bytes limit = options.max_memory.value_or(memory_of_this_computer());
-  if (needed.total() > limit) {
-    Diagnostic& d =
-        wrong.error(Code::RDU6004, p.header.name, "the run needs about {}, and {} {}", format_bytes(needed.total()),
-                    options.max_memory ? "--max-memory allows" : "this computer has", format_bytes(limit));
-    d.note(p.header.name, "tensors of all chips {}, reference {}, pages in buffers and checkers {}",
-           format_bytes(needed.images), format_bytes(needed.reference), format_bytes(needed.machine));
-    if (options.values)
-      d.suggest("--timing-only carries provenance and no values; --check none does without the reference");
-    return wrong;
+  if (auto refused = too_large(p, options, needed)) {
+    if (!refused->for_user) return std::move(refused->why);
+    RunResult result = never_ran(loaded, options);
+    result.diagnostics = std::move(refused->why);
+    return result;
   }
+
+  std::atomic<bool> own_stop{false};
+  std::atomic<bool>& stop = options.stop != nullptr ? *options.stop : own_stop;
+  std::atomic<std::uint64_t> own_pages{0};
+  std::atomic<std::uint64_t>& pages = options.pages != nullptr ? *options.pages : own_pages;
+  Forecaster forecaster(p, resident_bytes() + needed.total(), pages);
+  LimitWatch watch(
+      {options.max_seconds, options.max_memory, resident_bytes, [&] { forecaster.look(options.forecast); }}, stop);
 
   RunResult result;
   if (options.values) {
@@ -128,8 +140,6 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
     result.images.resize(p.tensors.size());
   }
 
-  std::atomic<bool> own_stop{false};
-  std::atomic<bool>& stop = options.stop != nullptr ? *options.stop : own_stop;
   auto traces = RunTraces::open(loaded, options.trace, run_to_text(options, loaded.sha256));
   if (!traces) return traces.diagnostics();
   Listeners l(loaded, options, stop);
@@ -145,18 +155,18 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   machine_options.faults = faults;
   machine_options.network = options.network;
   machine_options.stop = &stop;
+  machine_options.pages = &pages;
   Machine machine(p, loaded.target, machine_options, result.images, l);
   l.provenance.use(machine.provenance());
   l.made.use(machine.provenance());
   traces->use(machine.provenance());
 
-  Watchdog watchdog(options.max_seconds, stop);
+  forecaster.begin();
   const auto machine_began = std::chrono::steady_clock::now();
-  RunEnd end{machine.run(), false};
+  RunEnd end{machine.run(), Limit::none};
   result.report.machine_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
-  watchdog.finish();
-  end.out_of_time = watchdog.expired();
+  end.limit = watch.reached();
 
   auto written = traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, outcome_to_text(end)});
   auto concluded = conclude(loaded, options, l, end, &*sources, std::move(result));
@@ -167,6 +177,8 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   } else if (!written->empty()) {
     concluded->report.traces = to_json(*written);
   }
+  watch.finish();
+  concluded->report.forecast = forecaster.made();
   concluded->report.peak_rss_bytes = peak_rss_bytes();
   concluded->report.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return concluded;

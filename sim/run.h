@@ -5,12 +5,15 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/systemc/machine.h"
 #include "sim/exit_status.h"
+#include "sim/forecast.h"
+#include "sim/limits.h"
 #include "sim/load.h"
 #include "sim/report.h"
 #include "sim/run_traces.h"
@@ -33,9 +36,11 @@ struct RunOptions {
   std::optional<std::uint64_t> jitter;  // links and stages are late at random, by this seed
   Understudy* understudy = nullptr;     // confirms the cure of a circular wait; may be null
   TraceOptions trace;
-  JsonObject reported;                    // for the report's `options`
-  std::atomic<bool>* stop = nullptr;      // raised from outside (Ctrl-C); may be null
-  std::atomic<Cycle>* reached = nullptr;  // follows the cycle; may be null
+  JsonObject reported;                            // for the report's `options`
+  std::atomic<bool>* stop = nullptr;              // raised from outside (Ctrl-C); may be null
+  std::atomic<Cycle>* reached = nullptr;          // follows the cycle; may be null
+  std::atomic<std::uint64_t>* pages = nullptr;    // follows the pages that were pushed; may be null
+  std::function<void(const Forecast&)> forecast;  // told once, from another thread, of a run of over a second
 };
 
 struct RunResult {
@@ -47,13 +52,15 @@ struct RunResult {
   TensorImages images;                // as the run left them; empty in a timing-only run
 };
 
-// Errors (nothing ran): RDU6002, RDU6003, RDU6004, RDU6006 (the target has no flit level), RDU6007, RDU6009, RDU1001, RDU1017-RDU1020, RDU1025, RDU4105.
+// What needs more than `max_memory` is not begun: RDU6004 in the result's diagnostics, verdict and status `limit`.
+//
+// Errors (nothing ran): RDU6002, RDU6003, RDU6004 (more than the computer has left), RDU6006 (the target has no flit level), RDU6007, RDU6009, RDU1001, RDU1017-RDU1020, RDU1025, RDU4105.
 Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& options);
 
 // How the machine ended, and why where somebody stopped it.
 struct RunEnd {
   MachineOutcome outcome;
-  bool out_of_time = false;  // by max_seconds
+  Limit limit = Limit::none;
 };
 
 // The same judgement from an event log instead of the machine: every checker, the diagnosis and the report. A log

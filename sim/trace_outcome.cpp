@@ -112,7 +112,8 @@ std::string run_to_text(const RunOptions& o, const std::string& program_sha256) 
       .set("values", o.values)
       .set("collect_violations", o.collect_violations)
       .set("max_cycles", o.max_cycles ? Json(*o.max_cycles) : Json())
-      .set("max_seconds", o.max_seconds ? Json(*o.max_seconds) : Json());
+      .set("max_seconds", o.max_seconds ? Json(*o.max_seconds) : Json())
+      .set("max_memory", o.max_memory ? Json(*o.max_memory) : Json());
   return to_text(j, true);
 }
 
@@ -136,13 +137,14 @@ std::optional<TracedRun> run_from_text(std::string_view text) {
   r.options.collect_violations = *collect;
   r.options.max_cycles = number(*j, "max_cycles");
   if (const Json* seconds = j->find("max_seconds")) r.options.max_seconds = seconds->as_number();
+  r.options.max_memory = number(*j, "max_memory");
   return r;
 }
 
 std::string outcome_to_text(const RunEnd& end) {
   Json j;
   const MachineOutcome& o = end.outcome;
-  j.set("end", name_of(o.end)).set("cycles", o.cycles).set("out_of_time", end.out_of_time);
+  j.set("end", name_of(o.end)).set("cycles", o.cycles).set("limit", name_of(end.limit));
   j.set("activations", o.activations);
   JsonArray waiting;
   for (const Waiting& w : o.waiting) waiting.push_back(waiting_to_json(w));
@@ -159,17 +161,21 @@ std::optional<RunEnd> outcome_from_text(std::string_view text, const SpatialProg
   RunEnd end;
   const auto how = find(end_names, j->find("end"));
   const auto cycles = number(*j, "cycles"), activations = number(*j, "activations");
-  const auto late = flag(*j, "out_of_time");
+  // Logs of before there was more than one limit say whether it was that of time.
+  const Json* by = j->find("limit");
+  const auto limit = by == nullptr || by->as_string() == nullptr
+                         ? (flag(*j, "out_of_time").value_or(false) ? Limit::seconds : Limit::none)
+                         : limit_of(*by->as_string());
   const Json* waiting = j->find("waiting");
   const Json* struck = j->find("struck");
-  if (!how || !cycles || !activations || !late || waiting == nullptr || waiting->as_array() == nullptr ||
+  if (!how || !cycles || !activations || !limit || waiting == nullptr || waiting->as_array() == nullptr ||
       struck == nullptr || struck->as_array() == nullptr)
     return std::nullopt;
   for (const Json& n : *struck->as_array()) end.outcome.struck.push_back(n.as_uint64().value_or(0));
   end.outcome.end = static_cast<End>(*how);
   end.outcome.cycles = *cycles;
   end.outcome.activations = *activations;
-  end.out_of_time = *late;
+  end.limit = *limit;
   const Instances instances(program);
   for (const Json& w : *waiting->as_array()) {
     auto one = waiting_from_json(w, instances);

@@ -161,6 +161,13 @@ struct Machine::Impl final : Outside, Surroundings {
     hand_on_records();
     const Cycle start = progress.window_start + (now - progress.window_start) / progress.window * progress.window;
     progress.window_end = start + progress.window;
+    if (options.pages != nullptr && (progress.window > 1 || ++narrow % 1024 == 0))
+      options.pages->store(pages_pushed(), std::memory_order_relaxed);
+  }
+  std::uint64_t pages_pushed() const {
+    std::uint64_t pages = 0;
+    for (const std::size_t i : used) pages += chips[i]->pages_pushed();
+    return pages;
   }
 
   // Records of all chips in rising time, chip by chip within a cycle, until a listener asks to stop.
@@ -213,6 +220,7 @@ struct Machine::Impl final : Outside, Surroundings {
   std::vector<EventRecord> records;                  // by chip
   std::vector<std::size_t> used;                     // chips that are there
   std::vector<std::size_t> order;                    // scratch of hand_on_records
+  std::uint64_t narrow = 0;                          // windows of one cycle that were entered
   bool recording = false;
   Cycle told = 0;  // of the last record that was handed on
 };

@@ -196,7 +196,8 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.run->add_option("--dot", raw.run.dot, "writes who waits for whom (Graphviz), of a run that is stuck");
   c.run->add_option("--max-cycles", raw.max_cycles, "stops there, with status 3");
   c.run->add_option("--max-seconds", raw.max_seconds, "stops then, with status 3");
-  c.run->add_option("--max-memory", raw.max_memory, "refuses what needs more: 8GB, 512MiB");
+  c.run->add_option("--max-memory", raw.max_memory,
+                    "begins nothing that needs more, and stops what comes to hold more, with status 3: 8GB, 512MiB");
   c.run->add_option("--network", raw.network, "the on-chip network: fast, or flit (cycle by cycle, slower)")
       ->capture_default_str();
   c.run->add_option("--processes", raw.processes, "1; more in a later version")->capture_default_str();

@@ -145,6 +145,12 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
   options.stop = &stop;
   std::atomic<Cycle> reached{0};
   options.reached = &reached;
+  std::atomic<std::uint64_t> pages{0};
+  options.pages = &pages;
+  options.forecast = [](const Forecast& f) {
+    constexpr double is_long = 30;
+    if (f.seconds().value_or(0) >= is_long) write_err(to_text(f) + "\n");
+  };
 
   // It stands by only for a program that may wait in a circle.
   std::optional<Understudy> understudy;
@@ -160,8 +166,7 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
                             format_bytes(estimate_bytes(events, format_of(file).value_or("")))));
   }
   auto result = [&] {
-    const Cycle expected = loaded->program.certificate ? loaded->program.certificate->predicted_cycles : 0;
-    const Progress progress(reached, expected);
+    const Progress progress(reached, pages, expected_pages(loaded->program));
     return run_program(*loaded, options);
   }();
   if (!result) return fail(result.diagnostics());

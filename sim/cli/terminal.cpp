@@ -54,9 +54,9 @@ void report(const Diagnostics& diagnostics) {
   write_err(text);
 }
 
-Progress::Progress(const std::atomic<Cycle>& reached, Cycle expected) {
+Progress::Progress(const std::atomic<Cycle>& reached, const std::atomic<std::uint64_t>& pages, std::uint64_t expected) {
   if (isatty(STDERR_FILENO) != 1) return;
-  thread_ = std::thread([this, &reached, expected] {
+  thread_ = std::thread([this, &reached, &pages, expected] {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     auto next = start + std::chrono::seconds(1);
@@ -67,10 +67,11 @@ Progress::Progress(const std::atomic<Cycle>& reached, Cycle expected) {
       next = Clock::now() + std::chrono::milliseconds(250);
       const Cycle at = reached.load(std::memory_order_relaxed);
       std::string line = fmt::format("\r\x1b[Kcycle {}", with_commas(at));
-      if (expected > 0 && at > 0) {
-        const double share = static_cast<double>(at) / static_cast<double>(expected);
+      const std::uint64_t pushed = pages.load(std::memory_order_relaxed);
+      if (expected > 0 && pushed > 0) {
+        const double share = static_cast<double>(pushed) / static_cast<double>(expected);
         const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-        line += fmt::format(" of about {} ({:.0f} %)", with_commas(expected), std::min(share, 9.99) * 100);
+        line += fmt::format(", {:.0f} % of {} pages", std::min(share, 1.0) * 100, with_commas(expected));
         if (share < 1) line += fmt::format(", about {:.0f} s left", seconds * (1 - share) / share);
       }
       write_err(line);

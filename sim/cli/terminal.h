@@ -25,8 +25,8 @@ void report(const Diagnostics& diagnostics);
 // A line on standard error that says how far a run is, if standard error is a terminal, from the first second on.
 class Progress {
  public:
-  // `expected`: cycles that the run is predicted to take.
-  Progress(const std::atomic<Cycle>& reached, Cycle expected);
+  // `expected`: pages that the run pushes, and how many it has pushed.
+  Progress(const std::atomic<Cycle>& reached, const std::atomic<std::uint64_t>& pages, std::uint64_t expected);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

@@ -124,7 +124,6 @@ TEST_CASE("a request that cannot be met has status 2, its code, and leaves no fi
   check_refused(folder, {"compile", "workload.toml", "-o", "nowhere/out.bin"}, 2, "RDU5008");
   check_refused(folder, {"run", "prog.bin", "--chips", "4"}, 2, "RDU6001");
   check_refused(folder, {"run", "prog.bin", "--set", "q=x.npy"}, 2, "RDU6003");
-  check_refused(folder, {"run", "prog.bin", "--max-memory", "1KB"}, 2, "RDU6004");
   check_refused(folder, {"run", "prog.bin", "--frobnicate"}, 2, "RDU6005");
   check_refused(folder, {"frobnicate"}, 2, "RDU6005");
   check_refused(folder, {}, 2, "RDU6005");
@@ -194,6 +193,40 @@ TEST_CASE("a run that reaches --max-cycles stops there, without a verdict on the
   const Json enough = run(folder, {"--max-cycles", std::to_string(whole + 1)});
   check_exact_pass(enough);
   CHECK(number(enough, "cycles", "simulated") == whole);
+}
+
+TEST_CASE("a run that reaches --max-seconds stops then, and what was learnt so far is reported, with status 3") {
+  const Folder folder;
+  compile(folder, matmul(4096, 4096, 4096), {"--chips", "1"});  // tens of seconds with values
+  const Outcome outcome = rdusim({"run", "prog.bin", "--max-seconds", "0.7", "--report", "report.json", "--check",
+                                  "none", "--trace", "run.rdulog"},
+                                 folder);
+  CHECK(outcome.status == 3);
+  CHECK(errors_of(outcome) == "RDU7028");
+  CHECK(outcome.out.find("verdict     limit") != std::string::npos);
+  const Json report = parsed(folder.read("report.json"));
+  CHECK(text(report, "verdict") == "limit");
+  CHECK(number(report, "cycles", "simulated") > 0);
+  CHECK_FALSE(list(report, "flight").empty());
+  // Its trace is whole up to there, and says the same.
+  const Outcome replay = rdusim({"trace", "replay", "run.rdulog", "-o", "again.json"}, folder);
+  CHECK(replay.status == 3);
+  CHECK(errors_of(replay) == "RDU7028");
+  CHECK(number(parsed(folder.read("again.json")), "cycles", "simulated") == number(report, "cycles", "simulated"));
+}
+
+TEST_CASE("a run that needs more than --max-memory is not begun, has a report, and status 3") {
+  const Folder folder;
+  compile(folder, Matmul{}, {"--chips", "2", "--shard", "row"});
+  const Outcome outcome = rdusim({"run", "prog.bin", "--max-memory", "1KB", "--report", "report.json"}, folder);
+  CHECK(outcome.status == 3);
+  CHECK(errors_of(outcome) == "RDU6004");
+  const Json report = parsed(folder.read("report.json"));
+  CHECK(text(report, "verdict") == "limit");
+  CHECK(number(report, "cycles", "simulated") == 0);
+  CHECK(text(report, "program", "sha256").size() == 64);
+  // What is enough changes nothing.
+  check_exact_pass(run(folder, {"--max-memory", "4GiB"}));
 }
 
 TEST_CASE("Ctrl-C ends a run with status 130, and what was learnt so far is printed") {
