@@ -55,9 +55,10 @@ std::vector<OutputPage> pages_of(const SpatialProgram& program, OperandId out) {
     if (!writes_it) continue;
     std::uint64_t firings = 1;
     for (std::uint64_t n : store->pattern.loops) firings *= n;
+    const PagePlaces places(store->pattern, program.tensor(store->tensor), program.header.native_tile);
     for (std::uint32_t i = 0; i < store->pattern.first.size(); ++i) {
       for (std::uint64_t f = 0; f < firings; ++f) {
-        const auto p = page_place(store->pattern, program.tensor(store->tensor), program.header.native_tile, i, f);
+        const auto p = places.at(i, f);
         if (p) pages.emplace(p->row, p->col, p->rows, p->cols);
       }
     }

@@ -1,6 +1,7 @@
 #include "sim/coverage_checker.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "compiler/certificate/moves.h"
 #include "compiler/ir/trips.h"
@@ -21,10 +22,17 @@ std::vector<bool> stored_tensors(const SpatialProgram& p) {
   return stored;
 }
 
-// Whether all n bytes are `expected`. Looks at all of them, which is many at a time.
+// Whether all n bytes are `expected`. Looks at all of them, eight at a time.
 bool all_are(const std::uint8_t* times, std::uint64_t n, std::uint8_t expected) {
-  std::uint8_t different = 0;
-  for (std::uint64_t i = 0; i < n; ++i) different |= times[i] ^ expected;
+  const std::uint64_t eight = 0x0101010101010101u * expected;
+  std::uint64_t different = 0;
+  std::uint64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, times + i, 8);
+    different |= word ^ eight;
+  }
+  for (; i < n; ++i) different |= static_cast<std::uint64_t>(times[i] ^ expected);
   return different == 0;
 }
 
@@ -83,11 +91,11 @@ void CoverageChecker::on(const PageStored& e) {
   const ElementRange range = chunk_range(elements, tag.chunk, std::max(tag.chunks, 1U));
   // Of a tensor that one trip alone writes, nothing is there before.
   const auto expected = static_cast<std::uint8_t>(w.trips == 1 ? 0 : tag.trip);
-  std::uint64_t at = range.begin;
-  while (at < range.end) {
-    const std::uint64_t row = at / tag.cols;
-    const std::uint64_t col = at % tag.cols;
-    const std::uint64_t run = std::min(range.end - at, tag.cols - col);
+  if (range.size() == 0) return;
+  std::uint64_t row = range.begin / tag.cols;
+  std::uint64_t col = range.begin % tag.cols;
+  for (std::uint64_t at = range.begin, run = 0; at < range.end; at += run, ++row, col = 0) {
+    run = std::min(range.end - at, tag.cols - col);
     std::uint8_t* times = w.times.data() + (tag.row - w.view.row + row) * w.view.cols + (tag.col - w.view.col + col);
     if (!all_are(times, run, expected)) {
       const auto* wrong = std::find_if(times, times + run, [&](std::uint8_t t) { return t != expected; });
@@ -98,9 +106,8 @@ void CoverageChecker::on(const PageStored& e) {
                         tag.row + row, tag.col + col + (wrong - times), *wrong);
       std::for_each(times, times + run, [](std::uint8_t& t) { ++t; });
     } else {
-      std::fill(times, times + run, static_cast<std::uint8_t>(expected + 1));
+      std::memset(times, static_cast<std::uint8_t>(expected + 1), run);
     }
-    at += run;
   }
   w.written += range.size();
 }

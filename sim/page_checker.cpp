@@ -57,6 +57,7 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
     : instances_(instances),
       matmuls_(matmuls),
       violations_(violations),
+      places_(instances.program().stages.size()),
       by_pattern_(instances.program().buffers.size()),
       by_store_(instances.program().buffers.size()),
       by_item_(instances.program().buffers.size()),
@@ -65,6 +66,11 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
   const SpatialProgram& p = instances.program();
   const std::vector<bool> folded = folded_buffers(p);
   for (const Stage& s : p.stages) {
+    const auto move = [&](const auto& moved) {
+      places_[s.id.value] = PagePlaces(moved.pattern, p.tensor(moved.tensor), p.header.native_tile);
+    };
+    if (const auto* load = std::get_if<Load>(&s.kind)) move(*load);
+    if (const auto* store = std::get_if<Store>(&s.kind)) move(*store);
     for (const Port& port : s.ports) {
       if (const auto* taker = std::get_if<Store>(&s.kind);
           taker != nullptr && port.direction == Direction::input && !folded[port.buffer.value]) {
@@ -119,7 +125,8 @@ void PageChecker::on(const PageLoaded& e) {
   const auto* load = std::get_if<Load>(&p.stage(e.stage.stage).kind);
   if (load == nullptr) return;
   const Tensor& t = p.tensor(load->tensor);
-  const auto expected = page_on_chip(load->pattern, t, p.header.native_tile, e.stage.instance, e.firing);
+  const auto expected = places(e.stage.stage).on_chip(e.stage.instance, e.firing);
+  loaded_ = {e.stage, e.firing, expected};
   // Which rows come by index, the value checker knows.
   const bool of_trip = e.tensor == tensor_of_trip(*load, e.firing / p.stage(e.stage.stage).firings);
   if (load->indexed && of_trip && e.tag.operand == value_of(e.stage.stage) && expected && expected->col == e.tag.col &&
@@ -134,8 +141,9 @@ void PageChecker::on(const PagePushed& e) {
   const SpatialProgram& p = instances_.program();
   std::optional<Place> expected;
   if (const Stage* s = by_pattern_[e.buffer.buffer.value]) {
-    const Load& load = std::get<Load>(s->kind);
-    expected = page_on_chip(load.pattern, p.tensor(load.tensor), p.header.native_tile, e.buffer.instance, e.page);
+    const StageAt load{s->id, e.buffer.instance};
+    const bool known = loaded_.stage == load && loaded_.firing == e.page;
+    expected = known ? loaded_.place : places(s->id).on_chip(load.instance, e.page);
   } else if (const Stage* m = by_item_[e.buffer.buffer.value]) {
     expected = matmuls_.output({m->id, e.buffer.instance}, e.page);
   }
@@ -172,7 +180,7 @@ void PageChecker::check_stored(const PagePushed& e, const StoreInput& input) {
   const Tensor& t = p.tensor(taker.tensor);
   const std::uint64_t page = e.page / input.phases.size();
   const Chunk chunk = taker.chunks.empty() ? Chunk{} : taker.chunks[input.phases[e.page % input.phases.size()]];
-  const auto expected = page_on_chip(taker.pattern, t, p.header.native_tile, e.buffer.instance, page);
+  const auto expected = places(input.stage->id).on_chip(e.buffer.instance, page);
   if (const Operator* op = certificate::mover_into(p, t.operand, input.stage->origin)) {
     if (expected) check_moved(e, *input.stage, *op, *expected, chunk);
     return;
@@ -251,7 +259,7 @@ void PageChecker::on(const PageStored& e) {
   const Tensor& t = p.tensor(store->tensor);
   const std::uint64_t phases = std::max<std::size_t>(store->chunks.size(), 1);
   const Chunk chunk = store->chunks.empty() ? Chunk{} : store->chunks[e.firing % phases];
-  const auto expected = page_place(store->pattern, t, p.header.native_tile, e.stage.instance, e.firing / phases);
+  const auto expected = places(e.stage.stage).at(e.stage.instance, e.firing / phases);
   const bool same_chunk = chunk.of == 1 ? e.tag.chunks == 1 : e.tag.chunk == chunk.index && e.tag.chunks == chunk.of;
   const std::uint64_t trip = e.firing / p.stage(e.stage.stage).firings;
   const bool of_trip = e.tensor == tensor_of_trip(*store, trip) && (store->later.empty() || e.tag.trip == trip);

@@ -43,6 +43,7 @@ class PageChecker final : public EventSink {
   };
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
+  const PagePlaces& places(StageId s) const { return places_[s.value]; }
   Ring ring(std::uint64_t pages);
   Slot& slot(const Ring& r, std::uint64_t page) { return slots_[r.first + (page & r.mask)]; }
   void check_stored(const PagePushed& e, const StoreInput& input);
@@ -53,6 +54,13 @@ class PageChecker final : public EventSink {
   const Instances& instances_;
   const MatmulPlaces& matmuls_;
   Violations& violations_;
+  std::vector<PagePlaces> places_;  // by stage: of Loads and Stores
+  // A load completes just before it pushes: what place its page has is worked out once.
+  struct {
+    StageAt stage;
+    std::uint64_t firing = 0;
+    std::optional<Place> place;
+  } loaded_;
   std::vector<const Stage*> by_pattern_;           // by buffer: the Load that pushes its pages, one a firing; else null
   std::vector<StoreInput> by_store_;               // by buffer: the store that takes its pages, one a phase
   std::vector<const Stage*> by_item_;              // by buffer: the matmul that does

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "compiler/ir/access_pattern.h"
 
@@ -54,57 +55,66 @@ MatrixView matrix_view(const Tensor& t) {
   return v;
 }
 
-std::optional<Place> page_place(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile,
-                                std::uint32_t instance, std::uint64_t firing) {
+PagePlaces::PagePlaces(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile)
+    : instances_(pattern.first.size()), heads_(pattern.heads), whole_(tensor.whole) {
   const std::size_t rank = tensor.shape.size();
-  if (rank == 0 || pattern.page_tiles.size() != rank || pattern.extent_tiles.size() != rank ||
-      instance >= pattern.first.size() || pattern.first[instance].size() != rank ||
-      pattern.stride.size() != pattern.loops.size() || (!pattern.grain.empty() && pattern.grain.size() != rank)) {
-    return std::nullopt;
-  }
-  std::uint64_t firings = 1;
-  for (std::uint64_t n : pattern.loops) firings *= n;
-  if (firings == 0) return std::nullopt;
-  firing %= firings;
-
-  Place place{0, 0, 1, 1};
-  std::vector<std::uint64_t> index(pattern.loops.size());
-  for (std::size_t l = pattern.loops.size(); l-- > 0;) {
-    index[l] = firing % pattern.loops[l];
-    firing /= pattern.loops[l];
-  }
-  std::uint64_t row = 0;
+  if (rank == 0 || rank > most_axes || pattern.page_tiles.size() != rank || pattern.extent_tiles.size() != rank ||
+      pattern.stride.size() != pattern.loops.size() || (!pattern.grain.empty() && pattern.grain.size() != rank))
+    return;
+  const auto as_long = [&](const auto& list) { return list.size() == rank; };
+  if (!std::all_of(pattern.stride.begin(), pattern.stride.end(), as_long) ||
+      !std::all_of(pattern.first.begin(), pattern.first.end(), as_long))
+    return;
+  firings_ = 1;
+  for (std::uint64_t n : pattern.loops) firings_ *= n;
   for (std::size_t d = 0; d < rank; ++d) {
-    std::uint64_t tile = pattern.first[instance][d];
-    for (std::size_t l = 0; l < index.size(); ++l) {
-      if (pattern.stride[l].size() != rank) return std::nullopt;
-      tile += index[l] * pattern.stride[l][d];
-    }
-    const std::uint64_t size = !pattern.grain.empty() ? pattern.grain[d] : d + 2 >= rank ? native_tile : 1;
-    const std::uint64_t tiles = std::min(tile + pattern.page_tiles[d], std::max(tile, pattern.extent_tiles[d])) - tile;
     const std::uint64_t extent = as_unsigned(tensor.shape[d]);
-    const std::uint64_t begin = std::min(tile * size, extent);
-    const std::uint64_t end = std::min((tile + tiles) * size, extent);
-    const std::uint64_t offset = d < tensor.offset.size() ? as_unsigned(tensor.offset[d]) : 0;
+    axes_.push_back({extent, d < tensor.whole.size() ? as_unsigned(tensor.whole[d]) : extent,
+                     d < tensor.offset.size() ? as_unsigned(tensor.offset[d]) : 0,
+                     !pattern.grain.empty() ? pattern.grain[d] : tile_extent(rank, d, native_tile),
+                     pattern.page_tiles[d], pattern.extent_tiles[d]});
+  }
+  for (std::size_t l = pattern.loops.size(); l-- > 0;) {
+    if (pattern.loops[l] == 1) continue;
+    loops_.push_back(pattern.loops[l]);
+    loops_.insert(loops_.end(), pattern.stride[l].begin(), pattern.stride[l].end());
+  }
+  for (const auto& first : pattern.first) first_.insert(first_.end(), first.begin(), first.end());
+}
+
+std::optional<Place> PagePlaces::at(std::uint32_t instance, std::uint64_t firing) const {
+  if (firings_ == 0 || instance >= instances_) return std::nullopt;
+  const std::size_t rank = axes_.size();
+  std::array<std::uint64_t, most_axes> start;
+  std::copy_n(first_.data() + instance * rank, rank, start.data());
+  // Digits beyond the outermost loop count trips.
+  for (std::size_t l = 0; l < loops_.size() && firing != 0; l += 1 + rank) {
+    const std::uint64_t i = firing % loops_[l];
+    firing /= loops_[l];
+    for (std::size_t d = 0; d < rank; ++d) start[d] += i * loops_[l + 1 + d];
+  }
+  Place place{0, 0, 1, 1};
+  for (std::size_t d = 0; d < rank; ++d) {
+    const Axis& axis = axes_[d];
+    const std::uint64_t stop = std::min(start[d] + axis.page, std::max(start[d], axis.limit));
+    const std::uint64_t begin = std::min(start[d] * axis.step, axis.extent);
+    const std::uint64_t end = std::min(stop * axis.step, axis.extent);
     if (d + 1 == rank) {
-      place.col = begin + offset, place.cols = end - begin;
+      place.col = begin + axis.offset, place.cols = end - begin;
     } else {
-      const std::uint64_t whole = d < tensor.whole.size() ? as_unsigned(tensor.whole[d]) : extent;
-      row = row * whole + begin + offset;
+      place.row = place.row * axis.whole + begin + axis.offset;
       place.rows *= end - begin;
     }
   }
-  place.row = row;
   return place;
 }
 
-std::optional<Place> page_on_chip(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile,
-                                  std::uint32_t instance, std::uint64_t firing) {
-  auto place = page_place(pattern, tensor, native_tile, instance, firing);
-  if (!place) return place;
-  const MatrixElement at = in_heads({place->row, place->col}, tensor.whole, pattern.heads);
-  place->row = at.row;
-  place->col = at.col;
+std::optional<Place> PagePlaces::on_chip(std::uint32_t instance, std::uint64_t firing) const {
+  auto place = at(instance, firing);
+  if (!place || heads_ < 2) return place;
+  const MatrixElement element = in_heads({place->row, place->col}, whole_, heads_);
+  place->row = element.row;
+  place->col = element.col;
   return place;
 }
 
@@ -123,53 +133,58 @@ std::uint64_t rows_of_a_matrix(const SpatialProgram& p, const Work& w) {
 
 }  // namespace
 
-MatmulPlaces::MatmulPlaces(const SpatialProgram& program)
-    : tile_(program.header.native_tile), known_(program.stages.size()) {
-  for (const Stage& s : program.stages) known_[s.id.value].tiles = std::get_if<MatmulTiles>(&s.kind);
-  if (!program.placement) return;
+MatmulPlaces::MatmulPlaces(const SpatialProgram& program) : known_(program.stages.size()) {
+  const std::uint64_t tile = program.header.native_tile;
+  for (const Stage& s : program.stages)
+    if (const auto* tiles = std::get_if<MatmulTiles>(&s.kind)) known_[s.id.value].k_pages = tiles->k_pages;
+  if (!program.placement || tile == 0) return;
   for (const WorkAssignment& a : program.placement->work) {
     if (a.stage.value >= known_.size() || a.work.value >= program.work.size()) continue;
-    known_[a.stage.value].items = &a;
-    known_[a.stage.value].work = &program.work[a.work.value];
-    known_[a.stage.value].rows = rows_of_a_matrix(program, program.work[a.work.value]);
+    if (!std::holds_alternative<MatmulTiles>(program.stage(a.stage).kind)) continue;
+    const Work& w = program.work[a.work.value];
+    Known& k = known_[a.stage.value];
+    k.items = nullptr;
+    k.rows = rows_of_a_matrix(program, w);
+    if (!w.plan || w.plan->block_m == 0 || w.plan->block_n == 0 || w.plan->page_k == 0 || k.rows == 0) continue;
+    k.block_rows = w.plan->block_m * tile;
+    k.block_cols = w.plan->block_n * tile;
+    k.page_depth = w.plan->page_k * tile;
+    k.n = as_unsigned(w.n), k.k = as_unsigned(w.k);
+    k.of_a_matrix = ceil_div(k.rows, k.block_rows);
+    k.blocks_m = k.of_a_matrix * ceil_div(as_unsigned(w.m), k.rows);
+    k.blocks_n = ceil_div(k.n, k.block_cols);
+    k.slice_pages = w.plan->k_pages;
+    k.offset_m = as_unsigned(w.offset_m), k.offset_n = as_unsigned(w.offset_n), k.offset_k = as_unsigned(w.offset_k);
+    if (k.blocks_m != 0 && k.blocks_n != 0) k.items = &a;
   }
 }
 
 std::optional<MatmulPlace> MatmulPlaces::item(const Known& k, std::uint32_t instance, std::uint64_t round,
                                               std::uint64_t k_page) const {
-  if (k.items == nullptr || k.tiles == nullptr || !k.work->plan || instance >= k.items->items.size())
-    return std::nullopt;
+  if (k.items == nullptr || instance >= k.items->items.size()) return std::nullopt;
   const std::vector<std::uint64_t>& items = k.items->items[instance];
   if (items.empty()) return std::nullopt;
-  const BlockPlan& plan = *k.work->plan;
-  const std::uint64_t m = as_unsigned(k.work->m), n = as_unsigned(k.work->n), depth = as_unsigned(k.work->k);
-  if (plan.block_m == 0 || plan.block_n == 0 || plan.page_k == 0 || tile_ == 0) return std::nullopt;
-  if (k.rows == 0) return std::nullopt;
-  const std::uint64_t of_a_matrix = ceil_div(k.rows, plan.block_m * tile_);
-  const std::uint64_t blocks_m = of_a_matrix * ceil_div(m, k.rows);
-  const std::uint64_t blocks_n = ceil_div(n, plan.block_n * tile_);
-  if (blocks_m == 0 || blocks_n == 0) return std::nullopt;
-  const std::uint64_t number = items[round % items.size()];
-  const std::uint64_t bn = number % blocks_n;
-  const std::uint64_t bm = number / blocks_n % blocks_m;
-  const std::uint64_t slice = number / blocks_n / blocks_m;
+  const std::uint64_t number = items[round < items.size() ? round : round % items.size()];
+  const std::uint64_t bn = number % k.blocks_n;
+  const std::uint64_t above = number / k.blocks_n;
+  const std::uint64_t bm = above % k.blocks_m;
+  const std::uint64_t slice = above / k.blocks_m;
+  const std::uint64_t matrix = bm / k.of_a_matrix;
   const auto clip = [](std::uint64_t at, std::uint64_t size, std::uint64_t extent) {
     return std::pair{std::min(at, extent), std::min(at + size, extent)};
   };
-  const auto [top, bottom] = clip(bm % of_a_matrix * plan.block_m * tile_, plan.block_m * tile_, k.rows);
-  const std::uint64_t r0 = bm / of_a_matrix * k.rows + top, r1 = bm / of_a_matrix * k.rows + bottom;
-  const auto [c0, c1] = clip(bn * plan.block_n * tile_, plan.block_n * tile_, n);
-  const std::uint64_t page = plan.page_k * tile_;
-  const auto [k0, k1] = clip((slice * plan.k_pages + k_page) * page, page, depth);
-  return MatmulPlace{{r0 + as_unsigned(k.work->offset_m), c0 + as_unsigned(k.work->offset_n), r1 - r0, c1 - c0},
-                     k0 + as_unsigned(k.work->offset_k),
-                     k1 + as_unsigned(k.work->offset_k)};
+  const auto [top, bottom] = clip((bm - matrix * k.of_a_matrix) * k.block_rows, k.block_rows, k.rows);
+  const auto [c0, c1] = clip(bn * k.block_cols, k.block_cols, k.n);
+  const auto [k0, k1] = clip((slice * k.slice_pages + k_page) * k.page_depth, k.page_depth, k.k);
+  return MatmulPlace{
+      {matrix * k.rows + top + k.offset_m, c0 + k.offset_n, bottom - top, c1 - c0}, k0 + k.offset_k, k1 + k.offset_k};
 }
 
 std::optional<MatmulPlace> MatmulPlaces::at(const StageAt& s, std::uint64_t firing) const {
   const Known& k = known_[s.stage.value];
-  if (k.tiles == nullptr || k.tiles->k_pages == 0) return std::nullopt;
-  return item(k, s.instance, firing / k.tiles->k_pages, firing % k.tiles->k_pages);
+  if (k.k_pages == 0) return std::nullopt;
+  const std::uint64_t round = firing / k.k_pages;
+  return item(k, s.instance, round, firing - round * k.k_pages);
 }
 
 std::optional<Place> MatmulPlaces::output(const StageAt& s, std::uint64_t page) const {

@@ -35,14 +35,32 @@ struct MatrixView {
 };
 MatrixView matrix_view(const Tensor& t);
 
-// The page that firing `firing` (whole pages; any trip) of an instance touches; nothing where the pattern does not fit
-// the tensor.
-std::optional<Place> page_place(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile,
-                                std::uint32_t instance, std::uint64_t firing);
+// The pages that a pattern names in a tensor, worked out ahead but for the few divisions that a firing takes.
+class PagePlaces {
+ public:
+  PagePlaces() = default;  // of a pattern that fits nothing
+  PagePlaces(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile);
 
-// The same, as a place of what pages are blocks of on chip: of a stack of heads where the pattern says so.
-std::optional<Place> page_on_chip(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile,
-                                  std::uint32_t instance, std::uint64_t firing);
+  // The page that firing `firing` (whole pages; any trip) of an instance touches; nothing where the pattern does not fit
+  // the tensor.
+  std::optional<Place> at(std::uint32_t instance, std::uint64_t firing) const;
+  // The same, as a place of what pages are blocks of on chip: of a stack of heads where the pattern says so.
+  std::optional<Place> on_chip(std::uint32_t instance, std::uint64_t firing) const;
+
+ private:
+  static constexpr std::size_t most_axes = 8;
+  struct Axis {
+    std::uint64_t extent = 0, whole = 0, offset = 0;  // elements, of the tensor
+    std::uint64_t step = 0, page = 0, limit = 0;      // elements a step; steps of a page, of what lowering saw
+  };
+  std::uint64_t firings_ = 0;  // of a trip; 0 where the pattern does not fit
+  std::uint64_t instances_ = 0;
+  std::uint64_t heads_ = 1;
+  std::vector<std::int64_t> whole_;
+  std::vector<Axis> axes_;
+  std::vector<std::uint64_t> loops_;  // innermost first, of more than one trip: trips, and the stride of each axis
+  std::vector<std::uint64_t> first_;  // by instance and axis
+};
 
 // What a firing of a matmul instance works on, in the whole's coordinates.
 struct MatmulPlace {
@@ -62,15 +80,18 @@ class MatmulPlaces {
 
  private:
   struct Known {
-    const WorkAssignment* items = nullptr;
-    const Work* work = nullptr;
-    const MatmulTiles* tiles = nullptr;
+    const WorkAssignment* items = nullptr;  // null where nothing is known
+    std::uint64_t k_pages = 0;
     std::uint64_t rows = 0;  // of each matrix of the work's stack
+    std::uint64_t block_rows = 0, block_cols = 0, page_depth = 0;
+    std::uint64_t n = 0, k = 0;
+    std::uint64_t of_a_matrix = 0, blocks_m = 0, blocks_n = 0;
+    std::uint64_t slice_pages = 0;  // pages of a contraction slice
+    std::uint64_t offset_m = 0, offset_n = 0, offset_k = 0;
   };
   std::optional<MatmulPlace> item(const Known& k, std::uint32_t instance, std::uint64_t round,
                                   std::uint64_t k_page) const;
 
-  std::uint64_t tile_;
   std::vector<Known> known_;  // by stage
 };
 

@@ -15,9 +15,29 @@ ProvenanceChecker::ProvenanceChecker(const Instances& instances, const MatmulPla
       violations_(violations),
       contraction_(contractions(instances.program())),
       stored_(contraction_.size()),
-      operands_(page_operands(instances.program())),
+      joined_(instances.program().stages.size()),
       additions_(instances, violations) {
-  for (const PageFrame& frame : page_frames(instances.program())) wholes_.emplace_back(frame.begin(), frame.end());
+  const SpatialProgram& p = instances.program();
+  for (const PageFrame& frame : page_frames(p)) wholes_.emplace_back(frame.begin(), frame.end());
+  const auto streams = page_operands(p);
+  for (const Stage& s : p.stages) {
+    const auto* tiles = std::get_if<MatmulTiles>(&s.kind);
+    if (tiles == nullptr || s.ports.size() < 2) continue;
+    Joined& j = joined_[s.id.value];
+    const BufferId a = s.ports[0].buffer, b = s.ports[1].buffer;
+    j.tiles = tiles;
+    j.a = &wholes_[a.value];
+    j.b = &wholes_[b.value];
+    if (j.b->size() > 1) j.rows_b = std::max<std::uint64_t>((*j.b)[j.b->size() - 2], 1);
+    j.flat = j.a->size() == 2 && j.b->size() == 2;
+    j.stream_a = streams[a.value];
+    j.stream_b = streams[b.value];
+    if (!p.operators || tiles->op.value >= p.operators->operators.size()) continue;
+    const Operator& op = p.operators->operators[tiles->op.value];
+    if (op.kind != OperatorKind::matmul || op.in.size() != 2) continue;
+    j.memory_a = storage_of(*p.operators, op.in[0]);
+    j.memory_b = storage_of(*p.operators, op.in[1]);
+  }
 }
 
 const std::vector<Contribution>& ProvenanceChecker::set(ProvenanceId id) const {
@@ -55,26 +75,21 @@ ProvenanceChecker::Sum ProvenanceChecker::judge(ProvenanceId id) {
 
 void ProvenanceChecker::on(const OperandsJoined& e) {
   additions_.on(e);
-  const SpatialProgram& p = instances_.program();
-  const auto* tiles = std::get_if<MatmulTiles>(&p.stage(e.stage.stage).kind);
-  if (tiles == nullptr) return;
-  const bool transposed = tiles->transposed;
-  const auto& ports = p.stage(e.stage.stage).ports;
-  if (ports.size() < 2) return;
-  const certificate::Whole& whole_a = wholes_[ports[0].buffer.value];
-  const certificate::Whole& whole_b = wholes_[ports[1].buffer.value];
+  const Joined& j = joined_[e.stage.stage.value];
+  if (j.tiles == nullptr) return;
+  const bool transposed = j.tiles->transposed;
   // Within its matrix.
-  const std::uint64_t row_b =
-      whole_b.size() > 1 ? e.b.row % std::max<std::uint64_t>(whole_b[whole_b.size() - 2], 1) : e.b.row;
+  const std::uint64_t row_b = j.b->size() > 1 && e.b.row >= j.rows_b ? e.b.row % j.rows_b : e.b.row;
   // b's contraction, and the columns of the product.
   const Place b = transposed ? Place{e.b.col, row_b, e.b.cols, e.b.rows} : Place{row_b, e.b.col, e.b.rows, e.b.cols};
   std::string why;
   if (e.a.col != b.row || e.a.cols != b.rows) {
     why = fmt::format("columns [{}, {}) of a meet {} [{}, {}) of b", e.a.col, e.a.col + e.a.cols,
                       transposed ? "columns" : "rows", b.row, b.row + b.rows);
-  } else if (whole_a.size() > 1 && whole_b.size() > 1 && e.a.rows != 0 && e.b.rows != 0) {
-    why = certificate::wrong_matrices({e.a.row, e.a.col, e.a.rows, e.a.cols}, whole_a,
-                                      {e.b.row, e.b.col, e.b.rows, e.b.cols}, whole_b);
+  } else if (j.a->size() > 1 && j.b->size() > 1 && e.a.rows != 0 && e.b.rows != 0 &&
+             !(j.flat && e.a.row + e.a.rows <= (*j.a)[0] && e.b.row + e.b.rows <= j.rows_b)) {
+    why = certificate::wrong_matrices({e.a.row, e.a.col, e.a.rows, e.a.cols}, *j.a,
+                                      {e.b.row, e.b.col, e.b.rows, e.b.cols}, *j.b);
   }
   if (!why.empty()) {
     // said
@@ -90,22 +105,16 @@ void ProvenanceChecker::on(const OperandsJoined& e) {
                         b.col, b.col + b.cols, to_string(k.out));
     }
   }
-  for (const auto& [tag, port] : {std::pair{&e.a, 0}, {&e.b, 1}}) {
-    const auto& due = operands_[ports[static_cast<std::size_t>(port)].buffer.value];
-    if (why.empty() && due && *due != tag->operand)
-      why = "a page is of another stream than the one that fills its port";
-  }
-  if (why.empty() && p.operators && tiles->op.value < p.operators->operators.size()) {
-    const Operator& op = p.operators->operators[tiles->op.value];
-    // What values are is what the certificate proves.
-    const auto differs = [&](OperandId due, OperandId is) {
-      return !is_value(is) && storage_of(*p.operators, due) != is;
-    };
-    if (op.kind == OperatorKind::matmul && op.in.size() == 2 &&
-        (differs(op.in[0], e.a.operand) || differs(op.in[1], e.b.operand)))
-      why = "the pages are not of the operator's operands";
-  }
+  if (why.empty() && ((j.stream_a && *j.stream_a != e.a.operand) || (j.stream_b && *j.stream_b != e.b.operand)))
+    why = "a page is of another stream than the one that fills its port";
+  // What values are is what the certificate proves.
+  const auto differs = [](const std::optional<OperandId>& due, OperandId is) {
+    return due && !is_value(is) && *due != is;
+  };
+  if (why.empty() && (differs(j.memory_a, e.a.operand) || differs(j.memory_b, e.b.operand)))
+    why = "the pages are not of the operator's operands";
   if (why.empty()) return;
+  const SpatialProgram& p = instances_.program();
   Diagnostic& d = violations_.found(Code::RDU7012, e.at, instances_.place(e.stage),
                                     "firing {} of '{}' joins pages that do not belong together: {}", e.firing,
                                     p.stage(e.stage.stage).name, why);

@@ -49,6 +49,16 @@ class ProvenanceChecker final : public EventSink {
 
  private:
   enum class Sum : std::uint8_t { unknown, distinct, doubled };
+  // What a matmul stage joins, looked up ahead.
+  struct Joined {
+    const MatmulTiles* tiles = nullptr;  // null: of another kind
+    const certificate::Whole* a = nullptr;
+    const certificate::Whole* b = nullptr;
+    std::uint64_t rows_b = 1;                     // of a matrix of b
+    bool flat = false;                            // neither is a stack
+    std::optional<OperandId> stream_a, stream_b;  // what pages of the ports are of, where known
+    std::optional<OperandId> memory_a, memory_b;  // whose storage the operator's operands have
+  };
   Sum judge(ProvenanceId id);
   std::string text(ProvenanceId id) const;
   const std::vector<Contribution>& set(ProvenanceId id) const;
@@ -57,12 +67,12 @@ class ProvenanceChecker final : public EventSink {
   const MatmulPlaces& matmuls_;
   Violations& violations_;
   const ProvenanceTable* table_ = nullptr;
-  std::vector<Contraction> contraction_;            // by operand
-  std::vector<Stored> stored_;                      // by operand
-  std::vector<std::optional<OperandId>> operands_;  // by buffer: page_operands()
-  std::vector<certificate::Whole> wholes_;          // by buffer: page_frames()
-  std::vector<Sum> judged_;                         // by provenance id; grows with the table
-  ContractionRanges ranges_;                        // scratch
+  std::vector<Contraction> contraction_;    // by operand
+  std::vector<Stored> stored_;              // by operand
+  std::vector<Joined> joined_;              // by stage
+  std::vector<certificate::Whole> wholes_;  // by buffer: page_frames()
+  std::vector<Sum> judged_;                 // by provenance id; grows with the table
+  ContractionRanges ranges_;                // scratch
   AdditionCounter additions_;
 };
 

@@ -173,38 +173,27 @@ struct Machine::Impl final : Outside, Surroundings {
   // Records of all chips in rising time, chip by chip within a cycle, until a listener asks to stop.
   void hand_on_records() {
     if (!recording) return;
-    const auto later = [&](std::size_t a, std::size_t b) {
-      const Cycle at = records[a].time(), bt = records[b].time();
-      return at != bt ? at > bt : a > b;
-    };
-    std::vector<std::size_t>& heap = order;
-    heap.clear();
-    for (const std::size_t i : used)
-      if (!records[i].done()) heap.push_back(i);
-    std::make_heap(heap.begin(), heap.end(), later);
+    order.sort(records, used, progress.window_end - std::min(progress.window_end, progress.window), progress.window);
     Cycle at = told;
-    while (!heap.empty()) {
-      std::pop_heap(heap.begin(), heap.end(), later);
-      EventRecord& r = records[heap.back()];
-      if (r.time() != at && asked_to_stop()) {
-        progress.stopped = true;
-        progress.last = told = at;
-        for (const std::size_t i : used) records[i].clear();
-        sc_core::sc_stop();
-        return;
-      }
-      at = r.time();
-      while (!r.done() && r.time() == at) r.hand_on(sink);
-      if (r.done()) {
-        heap.pop_back();
-      } else {
-        std::push_heap(heap.begin(), heap.end(), later);
-      }
-    }
+    bool stopped = false;
+    order.walk(
+        [&](Cycle next) {
+          stopped = asked_to_stop();
+          if (!stopped) at = next;
+          return !stopped;
+        },
+        [&](std::uint32_t chip, std::uint32_t group) { records[chip].hand_on(group, sink); });
     told = at;
     for (const std::size_t i : used) records[i].clear();
-    // Where nothing was left to hand on, the stop was seen, and its time noted, before.
-    if (at != 0 && asked_to_stop()) progress.stopped = true, progress.last = at;
+    if (stopped) {
+      progress.stopped = true;
+      progress.last = at;
+      sc_core::sc_stop();
+    } else if (at != 0 && asked_to_stop()) {
+      // Where nothing was left to hand on, the stop was seen, and its time noted, before.
+      progress.stopped = true;
+      progress.last = at;
+    }
   }
   bool asked_to_stop() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
 
@@ -219,7 +208,7 @@ struct Machine::Impl final : Outside, Surroundings {
   std::vector<std::unique_ptr<ChipModule>> modules;  // by chip, as chips
   std::vector<EventRecord> records;                  // by chip
   std::vector<std::size_t> used;                     // chips that are there
-  std::vector<std::size_t> order;                    // scratch of hand_on_records
+  EventOrder order;                                  // of hand_on_records
   std::uint64_t narrow = 0;                          // windows of one cycle that were entered
   bool recording = false;
   Cycle told = 0;  // of the last record that was handed on

@@ -2,8 +2,11 @@
 // are handed on afterwards in rising time, chip by chip within a cycle, just as if they had run side by side.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -13,24 +16,32 @@ namespace rdusim {
 
 class EventRecord {
  public:
+  // The events of one cycle: those from word `begin` on, up to the next cycle's.
+  struct Group {
+    Cycle at = 0;
+    std::size_t begin = 0;
+  };
+
+  // Requires that e.at is not less than that of the event before.
   template <class E>
   void add(const E& e) {
     static_assert(std::is_trivially_copyable_v<E> && alignof(E) <= 8);
     constexpr std::size_t words = 1 + (sizeof(E) + 7) / 8;
-    const std::size_t at = data_.size();
-    data_.resize(at + words);
-    data_[at] = number(static_cast<const E*>(nullptr));
-    std::memcpy(&data_[at + 1], &e, sizeof(E));
+    if (groups_.empty() || groups_.back().at != e.at) groups_.push_back({e.at, size_});
+    if (data_.size() - size_ < words) data_.resize(2 * data_.size() + most_words);
+    std::uint64_t* const to = data_.data() + size_;
+    *to = number(static_cast<const E*>(nullptr));
+    std::memcpy(to + 1, &e, sizeof(E));
+    size_ += words;
   }
 
-  bool done() const { return read_ == data_.size(); }
-  // Time of the oldest record left. Requires !done(). Every record begins with its time.
-  Cycle time() const { return data_[read_ + 1]; }
-  // Hands the oldest record to `sink` and forgets it. Requires !done().
-  void hand_on(EventSink& sink);
+  bool empty() const { return size_ == 0; }
+  std::span<const Group> groups() const { return groups_; }
+  // Hands the events of groups()[group] to `sink`, oldest first.
+  void hand_on(std::size_t group, EventSink& sink) const;
   void clear() {
-    data_.clear();
-    read_ = 0;
+    groups_.clear();
+    size_ = 0;
   }
 
  private:
@@ -45,9 +56,48 @@ class EventRecord {
   }
   RDU_EVENTS(RDU_NUMBER)
 #undef RDU_NUMBER
+#define RDU_SIZE(Event) sizeof(Event),
+  static constexpr std::size_t most_words = 1 + (std::max({RDU_EVENTS(RDU_SIZE) std::size_t{0}}) + 7) / 8;
+#undef RDU_SIZE
 
-  std::vector<std::uint64_t> data_;  // a number, then the record's bytes, and so on
-  std::size_t read_ = 0;
+  std::vector<std::uint64_t> data_;  // a number, then the event's bytes, and so on: the first size_ words
+  std::size_t size_ = 0;
+  std::vector<Group> groups_;
+};
+
+// The records of many chips within one stretch of cycles, put in order: by cycle, and within one by chip.
+//
+// A list for each cycle, built from the last chip to the first: no comparison, and nothing is allocated once the
+// high-water mark has been reached.
+class EventOrder {
+ public:
+  struct Entry {
+    std::uint32_t chip = 0;
+    std::uint32_t group = 0;
+    std::uint32_t next = 0;  // index + 1 of the next of the same cycle
+  };
+
+  // Takes down the groups of `records[chip]` for the `chips`, which rise. Requires all in [base, base + cycles).
+  void sort(std::span<const EventRecord> records, std::span<const std::size_t> chips, Cycle base, Cycle cycles);
+
+  // Calls `cycle(at)` before the first event of each cycle, and stops where that returns false; then
+  // `hand_on(chip, group)` for each of its groups.
+  template <class Cycles, class HandOn>
+  void walk(Cycles&& cycle, HandOn&& hand_on) const {
+    for (std::size_t word = 0; word < used_.size(); ++word)
+      for (std::uint64_t bits = used_[word]; bits != 0; bits &= bits - 1) {
+        const std::size_t slot = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+        if (!cycle(base_ + slot)) return;
+        for (std::uint32_t i = head_[slot]; i != 0; i = entries_[i - 1].next)
+          hand_on(entries_[i - 1].chip, entries_[i - 1].group);
+      }
+  }
+
+ private:
+  Cycle base_ = 0;
+  std::vector<std::uint32_t> head_;  // by cycle - base: index + 1 of the first entry
+  std::vector<std::uint64_t> used_;  // which of them are
+  std::vector<Entry> entries_;
 };
 
 }  // namespace rdusim

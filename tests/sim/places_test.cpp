@@ -20,13 +20,41 @@ TEST_CASE("a pattern's pages follow its loops, are clipped, and lie where the sl
   a.first = {{0, 0}, {2, 2}};
   a.page_tiles = {2, 2};
   a.extent_tiles = {3, 4};
-  CHECK(page_place(a, t, 32, 0, 0) == Place{70, 200, 64, 64});
-  CHECK(page_place(a, t, 32, 0, 1) == Place{70, 264, 64, 36});
-  CHECK(page_place(a, t, 32, 0, 3) == Place{134, 200, 6, 64});
-  CHECK(page_place(a, t, 32, 1, 0) == Place{134, 264, 6, 36});
+  const PagePlaces places(a, t, 32);
+  CHECK(places.at(0, 0) == Place{70, 200, 64, 64});
+  CHECK(places.at(0, 1) == Place{70, 264, 64, 36});
+  CHECK(places.at(0, 3) == Place{134, 200, 6, 64});
+  CHECK(places.at(1, 0) == Place{134, 264, 6, 36});
   // The next trip starts over.
-  CHECK(page_place(a, t, 32, 0, 6) == page_place(a, t, 32, 0, 0));
-  CHECK_FALSE(page_place(a, t, 32, 2, 0));
+  CHECK(places.at(0, 6) == places.at(0, 0));
+  CHECK(places.at(0, 9) == places.at(0, 3));
+  CHECK_FALSE(places.at(2, 0));
+}
+
+TEST_CASE("loops of one trip and a grain change what a page is, not how pages are counted") {
+  Tensor t;
+  t.shape = {4, 40, 64};
+  t.whole = t.shape;
+  AccessPattern a;
+  a.loops = {4, 1, 5};
+  a.stride = {{1, 0, 0}, {0, 9, 0}, {0, 1, 0}};
+  a.first = {{0, 0, 0}};
+  a.page_tiles = {1, 1, 2};
+  a.extent_tiles = {4, 5, 2};
+  a.grain = {1, 8, 32};
+  const PagePlaces places(a, t, 32);
+  CHECK(places.at(0, 0) == Place{0, 0, 8, 64});
+  CHECK(places.at(0, 4) == Place{32, 0, 8, 64});
+  CHECK(places.at(0, 5) == Place{40, 0, 8, 64});
+  CHECK(places.at(0, 19) == Place{152, 0, 8, 64});
+  // As two heads of 32 columns, blocks lie in the stack that the heads make.
+  AccessPattern heads = a;
+  heads.heads = 2;
+  heads.page_tiles = {1, 1, 1};
+  heads.first = {{0, 0, 1}};
+  CHECK(PagePlaces(heads, t, 32).on_chip(0, 5) == Place{3 * 40, 0, 8, 32});
+  a.page_tiles = {1, 1};
+  CHECK_FALSE(PagePlaces(a, t, 32).at(0, 0));
 }
 
 TEST_CASE("a tensor of rank 3 is a matrix of all its leading rows") {
