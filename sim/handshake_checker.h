@@ -37,17 +37,23 @@ class HandshakeChecker final : public EventSink {
   // After the last event of a run that finished.
   void finish(Cycle at);
 
-  const BufferCounts& counts(std::uint32_t buffer_instance) const { return counts_[buffer_instance]; }
+  const BufferCounts& counts(std::uint32_t buffer_instance) const { return watched_[buffer_instance].counts; }
   std::uint64_t popped(std::uint32_t buffer_instance, std::uint32_t consumer) const {
-    return popped_[first_consumer_[buffer_instance] + consumer];
+    return popped_[watched_[buffer_instance].first_consumer + consumer];
   }
 
  private:
   // An input port of a stage: what its firings look at and take.
   struct Intake {
     BufferId buffer;
-    const Cyclic<std::uint32_t>* need = nullptr;
-    const Cyclic<std::uint32_t>* pop = nullptr;
+    std::uint32_t need = 0, pop = 0;  // of every firing, but where they follow a cycle
+    const Port* cyclic = nullptr;
+  };
+  // All that is kept of a buffer instance, but who has popped what: one cache line.
+  struct alignas(64) Watched {
+    BufferCounts counts;
+    std::uint32_t depth = 0;           // 2^32 - 1 stands for all above
+    std::uint32_t first_consumer = 0;  // into popped_; the next instance's is one past the last
   };
 
   void violated(Code code, Cycle at, const BufferAt& buffer, std::uint32_t consumer, const char* what);
@@ -55,11 +61,9 @@ class HandshakeChecker final : public EventSink {
 
   const Instances& instances_;
   Violations& violations_;
-  std::vector<BufferCounts> counts_;           // by buffer instance
-  std::vector<std::uint64_t> depth_;           // by buffer instance
-  std::vector<std::uint32_t> first_consumer_;  // by buffer instance, and one past the end: into popped_
-  std::vector<std::uint64_t> popped_;          // by buffer instance and consumer
-  std::vector<std::uint32_t> first_intake_;    // by stage, and one past the end: into intakes_
+  std::vector<Watched> watched_;             // by buffer instance, and one past the end
+  std::vector<std::uint64_t> popped_;        // by buffer instance and consumer
+  std::vector<std::uint32_t> first_intake_;  // by stage, and one past the end: into intakes_
   std::vector<Intake> intakes_;
   std::vector<std::size_t>
       first_taken_;                   // by stage: of instance 0, into taken_; instance by instance, intake by intake

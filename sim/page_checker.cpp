@@ -58,9 +58,8 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
       matmuls_(matmuls),
       violations_(violations),
       places_(instances.program().stages.size()),
-      by_pattern_(instances.program().buffers.size()),
+      watched_(instances.program().buffers.size()),
       by_store_(instances.program().buffers.size()),
-      by_item_(instances.program().buffers.size()),
       operand_(page_operands(instances.program())),
       source_(instances.buffers(), none) {
   const SpatialProgram& p = instances.program();
@@ -83,16 +82,21 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
           one_at_a_time = pages <= 1;
         }
         if (one_at_a_time && phases % cycle_length(port.pop) == 0 && !input.phases.empty())
-          by_store_[port.buffer.value] = std::move(input);
+          watched_[port.buffer.value].stored = true, by_store_[port.buffer.value] = std::move(input);
       }
       if (port.direction != Direction::output) continue;
       if (const auto* load = std::get_if<Load>(&s.kind); load != nullptr && !load->indexed && pushes_one_a_firing(port))
-        by_pattern_[port.buffer.value] = &s;
-      if (std::holds_alternative<MatmulTiles>(s.kind)) by_item_[port.buffer.value] = &s;
+        watched_[port.buffer.value].load = &s;
+      if (std::holds_alternative<MatmulTiles>(s.kind)) watched_[port.buffer.value].matmul = &s;
     }
+  }
+  for (const Buffer& b : p.buffers) {
+    watched_[b.id.value].element = static_cast<std::uint32_t>(bytes_of(b.dtype));
+    watched_[b.id.value].lands = instances.ends(b.id).landing.has_value();
   }
   for (const Edge& e : p.edges) {
     if (is_local(e.handshake)) continue;
+    watched_[e.buffer.value].crosses = true;
     for (std::uint32_t from = 0; from < instances.instances(e.from); ++from) {
       std::uint32_t& ring_number = source_[instances.of(BufferAt{e.buffer, from})];
       if (ring_number == none) {
@@ -138,28 +142,30 @@ void PageChecker::on(const PageLoaded& e) {
 }
 
 void PageChecker::on(const PagePushed& e) {
-  const SpatialProgram& p = instances_.program();
+  const Watched& w = watched_[e.buffer.buffer.value];
   std::optional<Place> expected;
-  if (const Stage* s = by_pattern_[e.buffer.buffer.value]) {
-    const StageAt load{s->id, e.buffer.instance};
+  if (w.load != nullptr) {
+    const StageAt load{w.load->id, e.buffer.instance};
     const bool known = loaded_.stage == load && loaded_.firing == e.page;
-    expected = known ? loaded_.place : places(s->id).on_chip(load.instance, e.page);
-  } else if (const Stage* m = by_item_[e.buffer.buffer.value]) {
-    expected = matmuls_.output({m->id, e.buffer.instance}, e.page);
+    expected = known ? loaded_.place : places(load.stage).on_chip(load.instance, e.page);
+  } else if (w.matmul != nullptr) {
+    expected = matmuls_.output({w.matmul->id, e.buffer.instance}, e.page);
   }
+  const SpatialProgram& p = instances_.program();
   if (expected && !(*expected == place_of(e.tag))) {
     wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p), to_string(*expected));
   }
-  const ElementRange part =
-      chunk_range(std::uint64_t{e.tag.rows} * e.tag.cols, e.tag.chunk, std::max(e.tag.chunks, 1U));
-  if (const Bytes bytes = part.size() * bytes_of(p.buffer(e.buffer.buffer).dtype); bytes != e.bytes) {
+  const std::uint64_t elements = std::uint64_t{e.tag.rows} * e.tag.cols;
+  const std::uint64_t own = e.tag.chunks <= 1 ? elements : chunk_range(elements, e.tag.chunk, e.tag.chunks).size();
+  if (const Bytes bytes = own * w.element; bytes != e.bytes) {
     violations_.found(Code::RDU7030, e.at, instances_.describe(e.buffer),
                       "page {}, {}, has {} bytes, and its extents make {}", e.page, to_string(e.tag, p), e.bytes,
                       bytes);
   }
-  if (by_store_[e.buffer.buffer.value].stage != nullptr) check_stored(e, by_store_[e.buffer.buffer.value]);
+  if (w.stored) check_stored(e, by_store_[e.buffer.buffer.value]);
+  if (!w.crosses && !w.lands) return;
   const std::uint32_t n = instances_.of(e.buffer);
-  if (source_[n] != none) slot(source_rings_[source_[n]], e.page) = {e.page, e.tag};
+  if (w.crosses) slot(source_rings_[source_[n]], e.page) = {e.page, e.tag};
   if (const auto landing = instances_.receiver_into(n)) {
     // A receiver takes its senders' pages in turn.
     const Receiver& r = instances_.receivers()[*landing];

@@ -37,6 +37,15 @@ class PageChecker final : public EventSink {
     const Stage* stage = nullptr;
     std::vector<std::uint32_t> phases;  // of the store, in which it takes a page of this buffer
   };
+  // What is asked of every page that is pushed into a buffer.
+  struct Watched {
+    const Stage* load = nullptr;    // pushes its pages, one a firing
+    const Stage* matmul = nullptr;  // does
+    std::uint32_t element = 1;      // bytes
+    bool stored = false;            // by_store_ has something to say
+    bool crosses = false;           // its pages are sent on
+    bool lands = false;             // its pages came over a crossing
+  };
   struct Ring {
     std::size_t first = 0;
     std::uint64_t mask = 0;
@@ -61,9 +70,8 @@ class PageChecker final : public EventSink {
     std::uint64_t firing = 0;
     std::optional<Place> place;
   } loaded_;
-  std::vector<const Stage*> by_pattern_;           // by buffer: the Load that pushes its pages, one a firing; else null
+  std::vector<Watched> watched_;                   // by buffer
   std::vector<StoreInput> by_store_;               // by buffer: the store that takes its pages, one a phase
-  std::vector<const Stage*> by_item_;              // by buffer: the matmul that does
   std::vector<std::optional<OperandId>> operand_;  // by buffer: page_operands()
   std::vector<std::uint32_t> source_;              // by buffer instance: ring of pages that are to cross, or none
   std::vector<Ring> source_rings_;

@@ -154,6 +154,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   if (options.jitter) machine_options.jitter_seed = *options.jitter * 2 + 1;
   machine_options.faults = faults;
   machine_options.network = options.network;
+  machine_options.bursts = !traced.empty();
   machine_options.stop = &stop;
   machine_options.pages = &pages;
   Machine machine(p, loaded.target, machine_options, result.images, l);

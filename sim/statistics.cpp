@@ -98,7 +98,7 @@ void Statistics::on(const MemoryUsed& e) {
   const std::size_t n = e.chip.value * spaces + e.space;
   if (e.space >= spaces || n >= memories_.size()) return;
   MemoryStatistics& m = memories_[n];
-  m.busy += e.end - e.begin;
+  m.busy += e.taken();
   const bool first_read = !e.write && m.read == 0;
   (e.write ? m.written : m.read) += e.bytes;
   if (first_read) m.first.reset(), m.last = 0;

@@ -111,7 +111,14 @@ struct BarrierLeft { Cycle at; EdgeId edge; std::uint32_t from; std::uint32_t me
 
 // Resources. [begin, end) is the time that the resource is taken; at == the cycle of the decision, <= begin.
 struct LinkUsed { Cycle at; LinkId link; Cycle begin; Cycle end; Bytes bytes; bool signal; };
-struct MemoryUsed { Cycle at; ChipId chip; std::uint8_t space; std::uint32_t channel; Cycle begin; Cycle end; Bytes bytes; bool write; };
+// A burst of one channel. Where nobody asked for bursts (MachineOptions::bursts), what those of a page add up to: `channels`
+// of them, from `channel` on and going round, the first taken at begin, the last until end, together for `summed` cycles.
+struct MemoryUsed {
+  Cycle at; ChipId chip; std::uint8_t space; std::uint32_t channel; Cycle begin; Cycle end; Bytes bytes; bool write;
+  std::uint32_t channels = 1;
+  Cycles summed = 0;  // of several
+  Cycles taken() const { return channels == 1 ? end - begin : summed; }
+};
 
 // A Load's page has been read: `tag` says what it is. A Store's page (chunk) has been written to `tensor` at the tag's
 // place; values is empty in a timing-only run.

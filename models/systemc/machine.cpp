@@ -133,7 +133,7 @@ struct Machine::Impl final : Outside, Surroundings {
     for (const std::size_t i : used) {
       chips[i] =
           std::make_unique<Chip>(std::move(e.chips[i]), laws, provenance, images, *this, o.shuffle_seed, o.jitter_seed);
-      chips[i]->tell_to(heard && !recording ? &sink : nullptr, recording ? &records[i] : nullptr);
+      chips[i]->tell_to(heard && !recording ? &sink : nullptr, recording ? &records[i] : nullptr, o.bursts);
     }
   }
 

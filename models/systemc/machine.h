@@ -27,6 +27,7 @@ struct MachineOptions {
   // Chips run ahead of each other as far as the links' latency allows, and events are put in order afterwards; else
   // every chip is woken at each of its event times. Both give the same.
   bool run_ahead = true;
+  bool bursts = true;  // memory is told burst by burst, else page by page (MemoryUsed): a fifth of all there is to tell
   std::vector<Fault> faults;
   NetworkLevel network = NetworkLevel::fast;    // flit requires !no_flit_level(target) (models/units/network.h)
   std::uint64_t jitter_seed = 0;                // not 0: links and stages are late at random; values never change by it

@@ -249,7 +249,7 @@ void Chip::see(BufferState& b) {
 }
 
 void Chip::push(BufferState& b) {
-  if (b.fault == 0 || b.landing) {
+  if (!b.faulty || b.landing) {
     see(b);
   } else {
     push_broken(b);

@@ -83,10 +83,11 @@ class Chip {
   Chip(ChipState state, const MachineLaws& laws, ProvenanceTable& provenance, TensorImages& images, Outside& outside,
        std::uint64_t shuffle_seed, std::uint64_t jitter_seed);
 
-  // Where events go: to a listener as they happen, to a record, or (neither) nowhere.
-  void tell_to(EventSink* sink, EventRecord* record) {
+  // Where events go: to a listener as they happen, to a record, or (neither) nowhere; memory by bursts or by pages.
+  void tell_to(EventSink* sink, EventRecord* record, bool bursts) {
     sink_ = sink;
     record_ = record;
+    bursts_ = bursts;
   }
 
   // Applies and grants everything of cycle `now`.
@@ -192,6 +193,7 @@ class Chip {
   void run_compute(std::uint32_t stage, Bytes read, FiringTime time);
   void give_turn(AgcuState& agcu, std::uint32_t load);
   Bytes issue_load(std::uint32_t load_stage);  // bytes of its page
+  Cycle use_memory(std::uint32_t memory, MemorySpace space, const PageHeader& page, bool write);
   struct Part {
     Bytes begin = 0;
     std::uint32_t bytes = 0;
@@ -281,7 +283,10 @@ class Chip {
     return c_.headers[b.headers + page % b.slots];
   }
   PageHeader& staged_header(const BufferState& b, std::uint64_t page) {
-    return c_.headers[b.staged_headers + page % b.slots];
+    return c_.headers[(b.faulty ? b.staged_headers : b.headers) + page % b.slots];
+  }
+  const PageHeader& staged_header(const BufferState& b, std::uint64_t page) const {
+    return c_.headers[(b.faulty ? b.staged_headers : b.headers) + page % b.slots];
   }
 
   template <class E>
@@ -302,6 +307,7 @@ class Chip {
   TensorImages& images_;
   EventSink* sink_ = nullptr;
   EventRecord* record_ = nullptr;
+  bool bursts_ = true;
   Outside& outside_;
   EventQueue queue_;
   Pool pool_;

@@ -334,7 +334,7 @@ void Chip::start_receive(std::uint32_t stage) {
   BufferState& b = c_.buffers[r.buffer];
   const std::uint64_t k = s.next;
   const ReceiveChannel& ch = c_.receive_channels[r.first_channel + k % r.channels];
-  if (b.fault != 0) {
+  if (b.faulty) {
     take_arrival(r, ch, k);
   }
   ++b.reserved;

@@ -21,7 +21,7 @@ std::optional<StallCause> Chip::blocked(const StageState& s) {
       const BufferState& b = c_.buffers[port.buffer];
       if (b.reserved + use.reserve > b.popped + b.depth &&
           !(s.faulty && c_.faults.asked(FaultKind::start_full, at(s), s.next))) {
-        if (b.fault != 0) lacks_depth(b, use.reserve);
+        if (b.faulty) lacks_depth(b, use.reserve);
         // Where most of the room is taken by pages that memory has not yet given, it is memory that holds the load up.
         const bool under_way = b.reserved - std::min(b.reserved, b.pushed) > b.pushed - std::min(b.pushed, b.popped);
         return s.form == StageForm::load && under_way ? StallCause::memory : StallCause::back_pressure;
@@ -127,7 +127,7 @@ void Chip::reserve(StageState& s, std::uint64_t firing) {
     BufferState& b = c_.buffers[port.buffer];
     if (s.faulty && b.reserved + use.reserve > b.popped + b.depth)
       c_.faults.strikes(FaultKind::start_full, at(s), firing);
-    const std::uint32_t pages = b.fault == 0 ? use.reserve : reserved_of(b, use.reserve);
+    const std::uint32_t pages = !b.faulty ? use.reserve : reserved_of(b, use.reserve);
     if (pages == 0) continue;
     b.reserved += pages;
     tell(PageReserved{now_, at(b), pages});
@@ -182,7 +182,7 @@ const PageHeader* Chip::loaded_page(const StageState& s, std::uint64_t firing) c
     const PortState& port = c_.ports[s.first_port + use.port];
     if (use.push == 0 || !port.bound) continue;
     const BufferState& b = c_.buffers[port.buffer];
-    return &c_.headers[b.staged_headers + (b.initial + firing * use.push) % b.slots];
+    return &staged_header(b, b.initial + firing * use.push);
   }
   return nullptr;
 }
@@ -309,19 +309,34 @@ Bytes Chip::issue_load(std::uint32_t stage) {
   const Bytes bytes = page->bytes;
   Agcu& agcu = c_.agcus[load.agcu].unit;
   const Slot door = agcu.inward(laws_.agcu, now_, bytes);
-  Memory& memory = c_.memories[load.memory];
-  const auto space = static_cast<std::uint8_t>(sp.tensor->space);
-  const Cycle read =
-      memory.access(now_, page->origin, bytes, false, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
-        tell(MemoryUsed{now_, c_.chip, space, channel, begin, end, part, false});
-      });
+  const Cycle read = use_memory(load.memory, sp.tensor->space, *page, false);
   agcu.in_flight(laws_.agcu, now_, read, bytes);
-  const Cycle last = std::max(read, door.end + memory.latency()) + laws_.agcu.latency;
+  const Cycle last = std::max(read, door.end + c_.memories[load.memory].latency()) + laws_.agcu.latency;
   // The page enters the network when the rest can follow without a gap.
   const Cycles streaming = laws_.agcu.port.span(bytes).ceil();
   s.last_transit = std::max({s.last_transit, last - std::min(last, streaming), now_ + 1});
   put(s.last_transit, transit, stage);
   return bytes;
+}
+
+// When a page has been read or written.
+Cycle Chip::use_memory(std::uint32_t memory, MemorySpace space, const PageHeader& page, bool write) {
+  const auto number = static_cast<std::uint8_t>(space);
+  MemoryUsed sum{now_, c_.chip, number, 0, ~Cycle{0}, 0, 0, write, 0};
+  const auto used = [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes bytes) {
+    if (bursts_) {
+      tell(MemoryUsed{now_, c_.chip, number, channel, begin, end, bytes, write});
+      return;
+    }
+    if (sum.channels++ == 0) sum.channel = channel;
+    sum.begin = std::min(sum.begin, begin);
+    sum.end = std::max(sum.end, end);
+    sum.bytes += bytes;
+    sum.summed += end - begin;
+  };
+  const Cycle done = c_.memories[memory].access(now_, page.origin, page.bytes, write, used);
+  if (sum.channels != 0) tell(sum);
+  return done;
 }
 
 void Chip::grant_transit(std::uint32_t stage) {
@@ -466,11 +481,7 @@ void Chip::grant_write(std::uint32_t stage) {
   StoreState& store = c_.stores[s.detail];
   const std::uint64_t f = store.written++;
   const PageHeader& page = store.under_way[f % store.under_way.size()];
-  const auto space = static_cast<std::uint8_t>(sp.tensor->space);
-  const Cycle done = c_.memories[store.memory].access(
-      now_, page.origin, page.bytes, true, [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes part) {
-        tell(MemoryUsed{now_, c_.chip, space, channel, begin, end, part, true});
-      });
+  const Cycle done = use_memory(store.memory, sp.tensor->space, page, true);
   s.last_complete = std::max({s.last_complete, done, now_ + 1});
   put(s.last_complete, completed, stage);
 }

@@ -142,23 +142,18 @@ struct StageSpec {
 // ---- instances
 // ----------------------------------------------------------------------------------------------------------
 
-struct StageState {
-  std::uint64_t next = 0;       // firings started
-  std::uint64_t total = 0;      // firings of the section
-  std::uint64_t read = 0;       // firings that are done with their inputs
-  std::uint64_t transited = 0;  // firings whose page is on its last leg
+// What is asked whenever a stage might fire is the first cache line.
+struct alignas(64) StageState {
+  std::uint64_t next = 0;   // firings started
+  std::uint64_t total = 0;  // firings of the section
+  std::uint64_t read = 0;   // firings that are done with their inputs
   std::uint64_t completed = 0;
-  Cycle since = 0;  // end of its own last firing, or start of the section
-  Cycle last_transit = 0;
-  Cycle last_complete = 0;
   std::uint32_t spec = 0;  // global: stage id
   std::uint32_t instance = 0;
   std::uint32_t first_port = 0;
   std::uint32_t engine = 0;
-  std::uint32_t pmu = 0;
-  std::uint32_t detail = 0;        // index into the array of its form
-  std::uint32_t next_waiting = 0;  // for the engine: stage + 1
-  std::uint32_t actor = 0;         // itself, or the first member of its multicast set, which fires for all
+  std::uint32_t actor = 0;   // itself, or the first member of its multicast set, which fires for all
+  std::uint32_t detail = 0;  // index into the array of its form
   StageForm form = StageForm::none;
   StallCause cause = StallCause::input_starvation;
   bool active = false;  // its section runs
@@ -166,6 +161,13 @@ struct StageState {
   bool waits_for_engine = false;  // is in its list
   bool held = false;              // a load: what its next trip reads has not been written
   bool faulty = false;
+  // once it fires
+  std::uint64_t transited = 0;  // firings whose page is on its last leg
+  Cycle since = 0;              // end of its own last firing, or start of the section
+  Cycle last_transit = 0;
+  Cycle last_complete = 0;
+  std::uint32_t pmu = 0;
+  std::uint32_t next_waiting = 0;  // for the engine: stage + 1
 };
 
 struct PortState {
@@ -176,24 +178,27 @@ struct PortState {
   bool bound = false;          // there is such a buffer on the site
 };
 
-struct BufferState {
+// What every hand-off touches is the first cache line.
+struct alignas(64) BufferState {
   std::uint64_t reserved = 0, pushed = 0;
   std::uint64_t popped = 0;  // by the slowest consumer
   std::uint64_t depth = 0;
-  std::size_t values = 0;         // offset of slot 0 in the pool
-  std::size_t staged_values = 0;  // of a faulty buffer: where producers write; else = values
-  std::uint32_t headers = 0;      // index of slot 0's header
-  std::uint32_t staged_headers = 0;
+  std::uint32_t headers = 0;  // index of slot 0's header
   std::uint32_t slots = 1;
-  std::uint32_t slot_bytes = 0;
   std::uint32_t first_consumer = 0;
   std::uint32_t consumers = 0;
   std::uint32_t producer = 0;  // stage
   std::uint32_t id = 0, instance = 0;
+  bool produced = false;  // it has a producer
+  bool landing = false;   // the producer is a Recv
+  bool faulty = false;    // fault is not 0
+  // values
+  std::size_t values = 0;            // offset of slot 0 in the pool
+  std::size_t staged_values = 0;     // of a faulty buffer: where producers write; else = values
+  std::uint32_t staged_headers = 0;  // likewise
+  std::uint32_t slot_bytes = 0;
   std::uint32_t initial = 0;
   std::uint32_t fault = 0;  // index + 1 into buffer_faults; 0: obeys
-  bool produced = false;    // it has a producer
-  bool landing = false;     // the producer is a Recv
 };
 
 struct ConsumerState {

@@ -952,6 +952,7 @@ class Elaborator {
     c.buffer_faults.emplace_back();
     c.buffer_faults.back().produced = c.buffer_faults.back().initial = b.initial;
     b.fault = static_cast<std::uint32_t>(c.buffer_faults.size());
+    b.faulty = true;
     b.staged_headers = static_cast<std::uint32_t>(c.headers.size());
     c.headers.resize(c.headers.size() + b.slots);
     for (std::uint32_t i = 0; i < b.slots; ++i) c.headers[b.staged_headers + i] = c.headers[b.headers + i];

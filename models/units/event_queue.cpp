@@ -73,6 +73,7 @@ void EventQueue::take(Cycle now, std::vector<Event>& out) {
       free_ = node;
       node = next;
     }
+    std::reverse(out.begin(), out.end());  // the list has the last one first
   }
   while (!far_.empty() && far_.front().at <= now) {
     out.push_back(far_.front().event);

@@ -96,29 +96,39 @@ Cycle Memory::open_rows(std::uint64_t channel, Cycle begin, Bytes local, Bytes s
   return done;
 }
 
+const Memory::Request& Memory::request(Bytes local, Bytes size) {
+  Request& r = request_;
+  if (r.local == local && r.size == size) return r;
+  const Bytes first = divide(local, access_);
+  const Bytes last = divide(local + size - 1, access_);
+  r = {local,
+       size,
+       last - first + 1,
+       divide(first * access_.by, row_),
+       divide((last + 1) * access_.by - 1, row_),
+       rate_.span((last - first + 1) * access_.by)};
+  return r;
+}
+
 Memory::Burst Memory::burst(std::uint64_t channel, Cycle now, Bytes local, Bytes size, bool write) {
   Channel& c = channels_[channel];
-  const Bytes first_access = divide(local, access_);
-  const std::uint64_t accesses = divide(local + size - 1, access_) - first_access + 1;
-  local = first_access * access_.by;
-  size = accesses * access_.by;
-  const bool turn = turns(c, now, write, accesses);
+  const Request& r = request(local, size);
+  const bool turn = turns(c, now, write, r.accesses);
   const Cycle begin = wake(channel, now);
   Cycles before = turn ? turnaround_ : 0;
   Cycle done = 0;
   if (banks_.empty()) {
-    const std::uint64_t first_row = divide(local, row_);
-    const std::uint64_t last_row = divide(local + size - 1, row_);
-    before += row_miss_ * (last_row - first_row + (c.any_row && c.open_row == first_row ? 0 : 1));
-    c.open_row = last_row;
+    before += row_miss_ * (r.last_row - r.first_row + (c.any_row && c.open_row == r.first_row ? 0 : 1));
+    c.open_row = r.last_row;
   } else {
     std::uint64_t opened = 0;
-    done = open_rows(channel, begin, local, size, opened);
+    const Bytes from = divide(local, access_) * access_.by;
+    done = open_rows(channel, begin, from, r.accesses * access_.by, opened);
     before += row_miss_ * opened;
   }
   c.any_row = true;
   if (before != 0) c.bus.hold(now, before);
-  Slot bus = c.bus.take(now, rate_, size);
+  Slot bus = c.bus.take(now, r.span, rate_.parts());
   done = std::max(done, bus.end);
   if (refresh_interval_ != 0) {
     while (c.next_refresh < done) {

@@ -52,8 +52,9 @@ class Memory {
     const std::uint64_t chunks = last_chunk - first_chunk + 1;
     const Bytes short_front = address - first_chunk * interleave_.by;
     const Bytes short_back = (last_chunk + 1) * interleave_.by - (address + bytes);
-    const std::uint64_t each = chunks / n;   // whole rounds of the channels
-    const std::uint64_t extra = chunks % n;  // channels that get one more
+    const std::uint64_t each = divide(chunks, round_);  // whole rounds of the channels
+    const std::uint64_t extra = chunks - each * n;      // channels that get one more
+    const std::uint64_t at_end = extra == 0 ? n - 1 : extra - 1;
     std::uint64_t stripe = divide(first_chunk, round_);
     std::uint64_t at = first_chunk - stripe * n;
     const std::uint64_t touched = chunks < n ? chunks : n;
@@ -62,7 +63,7 @@ class Memory {
       Bytes size = here * interleave_.by;
       Bytes local = stripe * interleave_.by;
       if (i == 0) size -= short_front, local += short_front;
-      if (i == (chunks - 1) % n) size -= short_back;
+      if (i == at_end) size -= short_back;
       const Burst b = burst(at, now, local, size, write);
       used(static_cast<std::uint32_t>(at), b.bus.begin, b.bus.end, size);
       last = last > b.done ? last : b.done;
@@ -109,6 +110,14 @@ class Memory {
 
   Burst burst(std::uint64_t channel, Cycle now, Bytes local, Bytes size, bool write);
   Cycle wake(std::uint64_t channel, Cycle now);
+  // What a burst asks of its channel, whichever it is: of a page mostly the same on all.
+  struct Request {
+    Bytes local = 0, size = 0;
+    std::uint64_t accesses = 0;
+    std::uint64_t first_row = 0, last_row = 0;
+    Span span;  // of whole accesses
+  };
+  const Request& request(Bytes local, Bytes size);
   bool turns(Channel& c, Cycle now, bool write, std::uint64_t accesses) const;
   Cycle open_rows(std::uint64_t channel, Cycle begin, Bytes local, Bytes size, std::uint64_t& opened);
   std::span<Bank> banks_of(std::uint64_t channel) { return {banks_.data() + channel * bank_.by, bank_.by}; }
@@ -116,6 +125,7 @@ class Memory {
   std::vector<Channel> channels_;
   std::vector<Bank> banks_;  // of all channels; empty: without banks
   Rate rate_, activation_;
+  Request request_;  // the last one
   Divisor interleave_, round_, row_, bank_, access_;
   std::uint32_t queue_ = 1;
   Cycles latency_ = 0, row_miss_ = 0, row_cycle_ = 0, turnaround_ = 0, refresh_interval_ = 0, refresh_ = 0;

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <limits>
 
 #include "compiler/support/units.h"
 
@@ -33,9 +32,9 @@ class Rate {
   }
 
   Span span(Bytes bytes) const {
+    std::uint64_t n = 0;
     // Beyond 2^64 numerators the fraction is given up, never the size.
-    if (bytes > std::numeric_limits<std::uint64_t>::max() / den_) return {bytes / num_ * den_, 0};
-    const std::uint64_t n = bytes * den_;
+    if (__builtin_mul_overflow(bytes, den_, &n)) return {bytes / num_ * den_, 0};
     if (power_) return {n >> shift_, n & (num_ - 1)};
     return {n / num_, n % num_};
   }
