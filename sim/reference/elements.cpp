@@ -186,6 +186,102 @@ float rounded(DType t, float value) {
   }
 }
 
+namespace {
+
+// A block of rows x 2 vectors of sums stays in registers over the whole depth. Vectors run over columns only, so that
+// every sum is added up in the same order at any vector width.
+constexpr std::size_t vector_bytes = 32, vectors = 2;
+template <class T>
+constexpr std::size_t lanes = vector_bytes / sizeof(T);
+
+template <std::size_t rows, class T>
+[[gnu::always_inline]] inline void add_block(T* sum, const T* a, const T* panel, const Strides& stride,
+                                             std::size_t depth) {
+  typedef T Vector __attribute__((vector_size(vector_bytes)));
+  Vector s[rows][vectors];
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t v = 0; v < vectors; ++v) std::memcpy(&s[r][v], sum + r * stride.sum + v * lanes<T>, vector_bytes);
+  for (std::size_t d = 0; d < depth; ++d) {
+    Vector b[vectors];
+    for (std::size_t v = 0; v < vectors; ++v) std::memcpy(&b[v], panel + d * stride.panel + v * lanes<T>, vector_bytes);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t v = 0; v < vectors; ++v) s[r][v] += a[r * stride.a + d] * b[v];
+  }
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t v = 0; v < vectors; ++v) std::memcpy(sum + r * stride.sum + v * lanes<T>, &s[r][v], vector_bytes);
+}
+
+template <std::size_t rows>
+[[gnu::always_inline]] inline void add_block(double* sum, double* magnitude, const double* a, const double* panel,
+                                             const Strides& stride, std::size_t depth) {
+  typedef double Vector __attribute__((vector_size(vector_bytes)));
+  typedef std::uint64_t Bits __attribute__((vector_size(vector_bytes)));
+  const Bits positive = Bits{} + ~(std::uint64_t{1} << 63U);
+  Vector s[rows][vectors], m[rows][vectors];
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t v = 0; v < vectors; ++v) {
+      std::memcpy(&s[r][v], sum + r * stride.sum + v * lanes<double>, vector_bytes);
+      std::memcpy(&m[r][v], magnitude + r * stride.sum + v * lanes<double>, vector_bytes);
+    }
+  for (std::size_t d = 0; d < depth; ++d) {
+    Vector b[vectors];
+    for (std::size_t v = 0; v < vectors; ++v)
+      std::memcpy(&b[v], panel + d * stride.panel + v * lanes<double>, vector_bytes);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t v = 0; v < vectors; ++v) {
+        const Vector product = a[r * stride.a + d] * b[v];
+        s[r][v] += product;
+        m[r][v] += reinterpret_cast<Vector>(reinterpret_cast<Bits>(product) & positive);
+      }
+  }
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t v = 0; v < vectors; ++v) {
+      std::memcpy(sum + r * stride.sum + v * lanes<double>, &s[r][v], vector_bytes);
+      std::memcpy(magnitude + r * stride.sum + v * lanes<double>, &m[r][v], vector_bytes);
+    }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void add_all(T* sum, const T* a, const T* panel, const Strides& stride,
+                                           const Extents& n) {
+  constexpr std::size_t rows = 6, columns = vectors * lanes<T>;
+  std::size_t j = 0;
+  for (; j + columns <= n.width; j += columns) {
+    std::size_t i = 0;
+    for (; i + rows <= n.rows; i += rows)
+      add_block<rows>(sum + i * stride.sum + j, a + i * stride.a, panel + j, stride, n.depth);
+    for (; i < n.rows; ++i) add_block<1>(sum + i * stride.sum + j, a + i * stride.a, panel + j, stride, n.depth);
+  }
+  for (std::size_t i = 0; i < n.rows; ++i)
+    for (std::size_t d = 0; d < n.depth; ++d)
+      for (std::size_t c = j; c < n.width; ++c)
+        sum[i * stride.sum + c] += a[i * stride.a + d] * panel[d * stride.panel + c];
+}
+
+[[gnu::always_inline]] inline void add_all(double* sum, double* magnitude, const double* a, const double* panel,
+                                           const Strides& stride, const Extents& n) {
+  constexpr std::size_t rows = 3, columns = vectors * lanes<double>;
+  std::size_t j = 0;
+  for (; j + columns <= n.width; j += columns) {
+    std::size_t i = 0;
+    for (; i + rows <= n.rows; i += rows)
+      add_block<rows>(sum + i * stride.sum + j, magnitude + i * stride.sum + j, a + i * stride.a, panel + j, stride,
+                      n.depth);
+    for (; i < n.rows; ++i)
+      add_block<1>(sum + i * stride.sum + j, magnitude + i * stride.sum + j, a + i * stride.a, panel + j, stride,
+                   n.depth);
+  }
+  for (std::size_t i = 0; i < n.rows; ++i)
+    for (std::size_t d = 0; d < n.depth; ++d)
+      for (std::size_t c = j; c < n.width; ++c) {
+        const double product = a[i * stride.a + d] * panel[d * stride.panel + c];
+        sum[i * stride.sum + c] += product;
+        magnitude[i * stride.sum + c] += std::fabs(product);
+      }
+}
+
+}  // namespace
+
 #define RDU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 RDU_CLONES void add_scaled(float* sum, const float* b, float a, std::int64_t n) {
   for (std::int64_t j = 0; j < n; ++j) sum[j] += a * b[j];
@@ -198,6 +294,21 @@ RDU_CLONES void add_scaled(std::uint64_t* sum, const std::uint64_t* b, std::uint
 }
 RDU_CLONES void add_scaled(double* sum, const double* b, double a, std::int64_t n) {
   for (std::int64_t j = 0; j < n; ++j) sum[j] += a * b[j];
+}
+RDU_CLONES void add_products(float* sum, const float* a, const float* panel, const Strides& stride, const Extents& n) {
+  add_all(sum, a, panel, stride, n);
+}
+RDU_CLONES void add_products(std::uint32_t* sum, const std::uint32_t* a, const std::uint32_t* panel,
+                             const Strides& stride, const Extents& n) {
+  add_all(sum, a, panel, stride, n);
+}
+RDU_CLONES void add_products(std::uint64_t* sum, const std::uint64_t* a, const std::uint64_t* panel,
+                             const Strides& stride, const Extents& n) {
+  add_all(sum, a, panel, stride, n);
+}
+RDU_CLONES void add_products(double* sum, double* magnitude, const double* a, const double* panel,
+                             const Strides& stride, const Extents& n) {
+  add_all(sum, magnitude, a, panel, stride, n);
 }
 #undef RDU_CLONES
 

@@ -27,4 +27,20 @@ void add_scaled(double* sum, const double* b, double a, std::int64_t n);
 void add_scaled(std::uint32_t* sum, const std::uint32_t* b, std::uint32_t a, std::int64_t n);
 void add_scaled(std::uint64_t* sum, const std::uint64_t* b, std::uint64_t a, std::int64_t n);
 
+// sum(rows x width) += a(rows x depth) panel(depth x width), products added one by one in rising depth; rows of each
+// matrix lie `*_stride` elements apart. The last also adds the products' magnitudes up.
+struct Strides {
+  std::size_t sum = 0, a = 0, panel = 0;
+};
+struct Extents {
+  std::size_t rows = 0, depth = 0, width = 0;
+};
+void add_products(float* sum, const float* a, const float* panel, const Strides& stride, const Extents& n);
+void add_products(std::uint32_t* sum, const std::uint32_t* a, const std::uint32_t* panel, const Strides& stride,
+                  const Extents& n);
+void add_products(std::uint64_t* sum, const std::uint64_t* a, const std::uint64_t* panel, const Strides& stride,
+                  const Extents& n);
+void add_products(double* sum, double* magnitude, const double* a, const double* panel, const Strides& stride,
+                  const Extents& n);
+
 }  // namespace rdusim::reference

@@ -65,13 +65,15 @@ using namespace reference;
 
 // ---- one leaf: rows of a against all columns of b, in rising k
 //
-// Columns and contraction are blocked so that the rows of b in use stay in cache; the order of additions to an element
+// Rows, columns and contraction are blocked so that what is in use of a and b stays in cache; the order of additions to an element
 // is rising k all the same.
 
 constexpr std::int64_t column_block = 512;
 constexpr std::int64_t k_block = 64;
+constexpr std::int64_t row_block = 48;
+constexpr std::int64_t panel_stride = column_block + 16;  // not a power of two: rows would meet in one set of the cache
 
-// Columns [j, j + width) of rows [row, row + depth) of b(k x n), as rows of `width`.
+// Columns [j, j + width) of rows [row, row + depth) of b(k x n), as rows `panel_stride` apart.
 template <class Acc>
 void read_panel(const MatmulProblem& p, std::int64_t group, std::int64_t row, std::int64_t depth, std::int64_t j,
                 std::int64_t width, Acc* panel) {
@@ -79,25 +81,25 @@ void read_panel(const MatmulProblem& p, std::int64_t group, std::int64_t row, st
   if (!p.transposed) {
     for (std::int64_t d = 0; d < depth; ++d)
       read_elements(p.operand, p.b, static_cast<std::size_t>(first + (row + d) * p.n + j),
-                    static_cast<std::size_t>(width), panel + d * width);
+                    static_cast<std::size_t>(width), panel + d * panel_stride);
     return;
   }
   Acc column[k_block];
   for (std::int64_t x = 0; x < width; ++x) {
     read_elements(p.operand, p.b, static_cast<std::size_t>(first + (j + x) * p.k + row),
                   static_cast<std::size_t>(depth), column);
-    for (std::int64_t d = 0; d < depth; ++d) panel[d * width + x] = column[d];
+    for (std::int64_t d = 0; d < depth; ++d) panel[d * panel_stride + x] = column[d];
   }
 }
 
-// sum of products over [k_begin, k_end), from +0, of the whole output. `of` maps an element (the identity, or the
-// magnitude).
-template <class Acc, class Map>
-std::vector<Acc> sum_products(const MatmulProblem& p, std::int64_t k_begin, std::int64_t k_end, Map of) {
+// Sums of products over [k_begin, k_end), from +0, of the whole output: `add(at, a, panel, strides, extents)` adds those
+// of a block to the sums from element `at` on.
+template <class Acc, class Add>
+void each_block(const MatmulProblem& p, std::int64_t k_begin, std::int64_t k_end, Add add) {
   const std::int64_t m = p.m / p.groups, n = p.n, k = p.k;
-  std::vector<Acc> sum(static_cast<std::size_t>(p.m * n), Acc{});
-  std::vector<Acc> panel(static_cast<std::size_t>(k_block * std::min(n, column_block)));
+  std::vector<Acc> panel(static_cast<std::size_t>(k_block * panel_stride));
   std::vector<Acc> a(static_cast<std::size_t>(m * k_block));
+  const Strides stride{static_cast<std::size_t>(n), k_block, panel_stride};
   for (std::int64_t group = 0; group < p.groups; ++group) {
     const std::int64_t row = group * m;
     for (std::int64_t kk = k_begin; kk < k_end; kk += k_block) {
@@ -105,18 +107,26 @@ std::vector<Acc> sum_products(const MatmulProblem& p, std::int64_t k_begin, std:
       for (std::int64_t i = 0; i < m; ++i)
         read_elements(p.operand, p.a, static_cast<std::size_t>((row + i) * k + kk), static_cast<std::size_t>(depth),
                       &a[static_cast<std::size_t>(i * k_block)]);
-      std::transform(a.begin(), a.end(), a.begin(), of);
       for (std::int64_t j = 0; j < n; j += column_block) {
         const std::int64_t width = std::min(column_block, n - j);
         read_panel(p, group, kk, depth, j, width, panel.data());
-        std::transform(panel.begin(), panel.begin() + depth * width, panel.begin(), of);
-        for (std::int64_t i = 0; i < m; ++i)
-          for (std::int64_t d = 0; d < depth; ++d)
-            add_scaled(&sum[static_cast<std::size_t>((row + i) * n + j)], &panel[static_cast<std::size_t>(d * width)],
-                       a[static_cast<std::size_t>(i * k_block + d)], width);
+        for (std::int64_t i = 0; i < m; i += row_block)
+          add(static_cast<std::size_t>((row + i) * n + j), &a[static_cast<std::size_t>(i * k_block)], panel.data(),
+              stride,
+              Extents{static_cast<std::size_t>(std::min(row_block, m - i)), static_cast<std::size_t>(depth),
+                      static_cast<std::size_t>(width)});
       }
     }
   }
+}
+
+template <class Acc>
+std::vector<Acc> sum_products(const MatmulProblem& p, std::int64_t k_begin, std::int64_t k_end) {
+  std::vector<Acc> sum(static_cast<std::size_t>(p.m * p.n), Acc{});
+  each_block<Acc>(p, k_begin, k_end,
+                  [&](std::size_t at, const Acc* a, const Acc* panel, const Strides& stride, const Extents& n) {
+                    add_products(&sum[at], a, panel, stride, n);
+                  });
   return sum;
 }
 
@@ -174,7 +184,7 @@ std::vector<std::byte> sum_by_trees(const MatmulProblem& p, const std::vector<Su
   for (const SummationTree& tree : trees)
     for (const SummationNode& node : tree.nodes)
       if (node.leaf && !leaves.contains({node.k_begin, node.k_end}))
-        leaves[{node.k_begin, node.k_end}] = sum_products<Acc>(p, node.k_begin, node.k_end, [](Acc x) { return x; });
+        leaves[{node.k_begin, node.k_end}] = sum_products<Acc>(p, node.k_begin, node.k_end);
 
   std::vector<std::byte> out(static_cast<std::size_t>(p.m * p.n) * bytes_of(p.result));
   std::vector<const std::vector<Acc>*> leaf_of;
@@ -235,11 +245,14 @@ Result<WideMatrix> evaluate_matmul_wide(const MatmulProblem& problem, std::uint6
   if (out.has_errors()) return out;
   WideMatrix wide;
   if (is_integer(problem.operand)) {
-    const auto sum = sum_products<std::uint64_t>(problem, 0, problem.k, [](std::uint64_t x) { return x; });
+    const auto sum = sum_products<std::uint64_t>(problem, 0, problem.k);
     wide.integer.assign(sum.begin(), sum.end());
   } else {
-    wide.value = sum_products<double>(problem, 0, problem.k, [](double x) { return x; });
-    wide.error = sum_products<double>(problem, 0, problem.k, [](double x) { return std::fabs(x); });
+    wide.value.resize(static_cast<std::size_t>(problem.m * problem.n));
+    wide.error.resize(wide.value.size());
+    each_block<double>(problem, 0, problem.k,
+                       [&](std::size_t at, const double* a, const double* panel, const Strides& stride,
+                           const Extents& n) { add_products(&wide.value[at], &wide.error[at], a, panel, stride, n); });
     for (double& e : wide.error) e = dot_product_error(static_cast<std::uint64_t>(problem.k) + leaves + 1, e);
   }
   return wide;
