@@ -82,6 +82,7 @@ IsolatedRun from_json(const std::string& text) {
   options.stop = nullptr;
   options.reached = nullptr;
   options.pages = nullptr;
+  options.processes = 1;
   options.forecast = {};
   options.understudy = nullptr;
   options.trace = {};

@@ -8,6 +8,7 @@
 
 #include "compiler/support/units.h"
 #include "sim/compare/chip_names.h"
+#include "sim/run_processes.h"
 #include "sim/statistics.h"
 
 namespace rdusim {
@@ -61,6 +62,23 @@ Json list(const std::vector<Row>& rows, Make&& make) {
   JsonArray array;
   for (const Row& r : rows) array.push_back(make(r));
   return Json(std::move(array));
+}
+
+Json processes_of(const Report& r) {
+  if (r.processes.empty()) return {};
+  JsonArray rows;
+  for (const ProcessWork& p : r.processes) {
+    const double windows = static_cast<double>(std::max<std::uint64_t>(p.windows, 1));
+    rows.push_back(Json()
+                       .set("first_chip", p.chips == 0 ? Json() : Json(p.first_chip))
+                       .set("chips", p.chips)
+                       .set("windows", p.windows)
+                       .set("work_s", p.work_seconds)
+                       .set("work_us_per_window", p.work_seconds / windows * 1e6)
+                       .set("wait_s", p.wait_seconds)
+                       .set("listening_s", p.rank == 0 ? r.listening_seconds : 0.0));
+  }
+  return Json(std::move(rows));
 }
 
 Json forecast_of(const Report& r) {
@@ -208,6 +226,7 @@ Json to_json(const Report& r) {
                     .set("events_per_s", seconds > 0 ? static_cast<double>(r.events) / seconds : 0.0)
                     .set("simulated_cycles_per_s", seconds > 0 ? static_cast<double>(r.cycles) / seconds : 0.0)
                     .set("peak_rss_bytes", r.peak_rss_bytes)
+                    .set("processes", processes_of(r))
                     .set("forecast", forecast_of(r))
                     .set("traces", r.traces));
   return j;
@@ -346,6 +365,7 @@ std::string explanation(const Report& r) {
   if (r.forecast)
     out += fmt::format("{}; it took {:.1f} s and {}\n\n", to_text(*r.forecast), r.machine_seconds,
                        format_bytes(r.peak_rss_bytes));
+  if (!r.processes.empty()) out += to_text(r.processes, r.listening_seconds) + "\n\n";
   if (!r.residual) return out + "no explanation: the run did not finish\n";
   out += fmt::format("{:<20} {:>14} {:>14} {:>14}\n", "cause", "simulated", "predicted", "difference");
   for (std::size_t c = 0; c < causes; ++c) {

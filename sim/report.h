@@ -11,6 +11,7 @@
 
 #include "compiler/support/json.h"
 #include "models/events/events.h"
+#include "models/systemc/machine.h"
 #include "sim/compare_outputs.h"
 #include "sim/forecast.h"
 #include "sim/residual.h"
@@ -126,8 +127,10 @@ struct Report {
   double machine_seconds = 0;  // of it, in the machine with its listeners
   std::uint64_t events = 0;
   std::uint64_t peak_rss_bytes = 0;
-  std::optional<Forecast> forecast;  // of a run of over a second
-  Json traces;                       // what was written, a row each; null: nothing was asked for
+  std::vector<ProcessWork> processes;  // of a run that was divided
+  double listening_seconds = 0;        // of the first of them
+  std::optional<Forecast> forecast;    // of a run of over a second
+  Json traces;                         // what was written, a row each; null: nothing was asked for
 };
 
 Json to_json(const Report& report);

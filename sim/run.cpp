@@ -8,6 +8,7 @@
 #include "models/units/network.h"
 #include "sim/conclude.h"
 #include "sim/fault_text.h"
+#include "sim/run_processes.h"
 #include "sim/trace_outcome.h"
 
 namespace rdusim {
@@ -128,8 +129,10 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   std::atomic<std::uint64_t> own_pages{0};
   std::atomic<std::uint64_t>& pages = options.pages != nullptr ? *options.pages : own_pages;
   Forecaster forecaster(p, resident_bytes() + needed.total(), pages);
+  HeldByAll held;
   LimitWatch watch(
-      {options.max_seconds, options.max_memory, resident_bytes, [&] { forecaster.look(options.forecast); }}, stop);
+      {options.max_seconds, options.max_memory, [&] { return held(); }, [&] { forecaster.look(options.forecast); }},
+      stop);
 
   RunResult result;
   if (options.values) {
@@ -162,12 +165,28 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   l.made.use(machine.provenance());
   traces->use(machine.provenance());
 
+  Diagnostics notes;
+  std::optional<Crew> crew;
+  if (const Diagnostics refused = start_processes(machine, options.processes, crew, notes); refused.has_errors())
+    return refused;
+  if (crew) held.count(crew->children());
+  result.diagnostics.append(notes);
+
   forecaster.begin();
   const auto machine_began = std::chrono::steady_clock::now();
   RunEnd end{machine.run(), Limit::none};
   result.report.machine_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
   end.limit = watch.reached();
+  if (end.outcome.lost) {
+    return failure(Code::RDU9003, "rdusim", "{}, in or after cycle {}", *end.outcome.lost,
+                   options.reached == nullptr ? 0 : options.reached->load());
+  }
+  const bool divided = crew.has_value();
+  crew.reset();
+  result.report.processes = end.outcome.processes;
+  result.report.listening_seconds = end.outcome.listening_seconds;
+  result.images_whole = !divided || end.outcome.end != MachineOutcome::End::stopped;
 
   auto written = traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, outcome_to_text(end)});
   auto concluded = conclude(loaded, options, l, end, &*sources, std::move(result));

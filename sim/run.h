@@ -31,6 +31,7 @@ struct RunOptions {
   std::optional<Cycle> max_cycles;
   std::optional<double> max_seconds;
   std::optional<Bytes> max_memory;  // absent: what this computer has
+  std::uint32_t processes = 1;      // of this computer, over which chips are divided where they can be
   std::uint64_t shuffle_seed = 0;   // equal-time events in a random order (a test)
   NetworkLevel network = NetworkLevel::fast;
   std::optional<std::uint64_t> jitter;  // links and stages are late at random, by this seed
@@ -50,11 +51,15 @@ struct RunResult {
   std::string dot;                    // of a run that is stuck: who waits for whom
   std::vector<std::uint64_t> struck;  // by RunOptions::faults: how often it changed what would have happened
   TensorImages images;                // as the run left them; empty in a timing-only run
+  // A run of several processes that was stopped leaves what was stored where it was: `images` do not have it.
+  bool images_whole = true;
 };
 
 // What needs more than `max_memory` is not begun: RDU6004 in the result's diagnostics, verdict and status `limit`.
 //
-// Errors (nothing ran): RDU6002, RDU6003, RDU6004 (more than the computer has left), RDU6006 (the target has no flit level), RDU6007, RDU6009, RDU1001, RDU1017-RDU1020, RDU1025, RDU4105.
+// A process of the run that is lost ends it: RDU9003.
+//
+// Errors (nothing ran): RDU6002, RDU6003, RDU6004 (more than the computer has left), RDU6006 (the target has no flit level), RDU6007, RDU6009, RDU6031, RDU1001, RDU1017-RDU1020, RDU1025, RDU4105.
 Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& options);
 
 // How the machine ended, and why where somebody stopped it.

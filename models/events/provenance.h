@@ -33,6 +33,8 @@ class ProvenanceTable {
   ProvenanceId extend(ProvenanceId held, const Contribution& c);
   // The set of these, sorted; 0 of none. A trace that is read brings its sets so.
   ProvenanceId intern(std::vector<Contribution> set);
+  // How many sets there are: they are numbered from 0, the empty one.
+  ProvenanceId size() const { return static_cast<ProvenanceId>(sets_.size()); }
   // The elements, sorted; valid until the next call that is not const.
   const std::vector<Contribution>& contributions(ProvenanceId id) const { return sets_[id]; }
 

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "compiler/support/split_mix.h"
+#include "models/systemc/divided_run.h"
+#include "models/systemc/progress.h"
 #include "models/units/chip.h"
 #include "models/units/elaborate.h"
 
@@ -24,17 +26,6 @@ sc_core::sc_time ticks(Cycle cycles) {
   return sc_core::sc_time::from_value(cycles);
 }
 
-// How a run is going, as all chips see it.
-struct Progress {
-  std::uint64_t activations = 0;
-  Cycle last = 0;    // latest cycle in which something happened
-  Cycle window = 0;  // 1: every chip is woken at each of its event times; else chips run ahead to the window's end
-  Cycle window_start = 0;
-  Cycle window_end = 0;  // first cycle after the window that chips are running in
-  bool stopped = false;
-  bool beyond = false;
-};
-
 // What a chip module asks of the machine around it.
 class Surroundings {
  public:
@@ -50,7 +41,7 @@ class Surroundings {
 class ChipModule final : public sc_core::sc_module {
  public:
   SC_HAS_PROCESS(ChipModule);
-  ChipModule(const sc_core::sc_module_name& name, Chip& chip, Progress& progress, const MachineOptions& options,
+  ChipModule(const sc_core::sc_module_name& name, Chip& chip, RunProgress& progress, const MachineOptions& options,
              Surroundings& around)
       : sc_module(name),
         chip_(chip),
@@ -65,6 +56,7 @@ class ChipModule final : public sc_core::sc_module {
 
   // The chip's next event may have become an earlier one.
   void expect(Cycle at) {
+    if (beyond_limit(at)) return;
     const Cycle now = sc_core::sc_time_stamp().value();
     // An earlier notification replaces a later one; a later one is ignored.
     wake_.notify(ticks(at - now));
@@ -85,17 +77,13 @@ class ChipModule final : public sc_core::sc_module {
       return;
     }
     held_back_ = false;
-    ++progress_.activations;
     if (now >= progress_.window_end) around_.enter_window(now);
+    if (!progress_.stopped) ++progress_.activations;
     while (!progress_.stopped) {
       const auto next = chip_.next();
-      if (!next) return;
+      if (!next || beyond_limit(*next)) return;  // the others still have their say up to the limit
       if (*next >= progress_.window_end) {
         wake_.notify(ticks(*next - now));
-        return;
-      }
-      if (options_.max_cycles && *next > *options_.max_cycles) {
-        progress_.beyond = true;  // the others still have their say up to the limit
         return;
       }
       chip_.advance(*next);
@@ -105,8 +93,14 @@ class ChipModule final : public sc_core::sc_module {
     sc_core::sc_stop();
   }
 
+  bool beyond_limit(Cycle at) {
+    const bool beyond = options_.max_cycles && at > *options_.max_cycles;
+    if (beyond) progress_.beyond = true;
+    return beyond;
+  }
+
   Chip& chip_;
-  Progress& progress_;
+  RunProgress& progress_;
   const MachineOptions& options_;
   Surroundings& around_;
   sc_core::sc_event wake_;
@@ -118,8 +112,8 @@ class ChipModule final : public sc_core::sc_module {
 }  // namespace
 
 struct Machine::Impl final : Outside, Surroundings {
-  Impl(const SpatialProgram& p, const Target& t, const MachineOptions& o, TensorImages& images, EventSink& s)
-      : program(p), target(t), options(o), sink(s) {
+  Impl(const SpatialProgram& p, const Target& t, const MachineOptions& o, TensorImages& tensor_images, EventSink& s)
+      : program(p), target(t), options(o), images(tensor_images), sink(s) {
     Elaboration e = elaborate(p, t, o.values, o.faults, o.network);
     laws = std::move(e.laws);
     chips.resize(e.chips.size());
@@ -149,16 +143,24 @@ struct Machine::Impl final : Outside, Surroundings {
   }
 
   void post(std::uint32_t chip, Cycle at, const Event& e) override {
+    if (divided && !divided->mine(chip)) {
+      divided->post(chip, at, e);
+      return;
+    }
     chips[chip]->post(at, e);
     modules[chip]->expect(at);
   }
   void deliver(std::uint32_t chip, std::uint32_t channel, std::uint64_t page, const PageTag& tag,
                std::span<const std::byte> values, std::uint32_t bytes, Cycle sent) override {
-    chips[chip]->accept(channel, page, tag, values, bytes, sent);
+    if (divided && !divided->mine(chip)) {
+      divided->deliver(chip, channel, page, tag, values, bytes, sent);
+    } else {
+      chips[chip]->accept(channel, page, tag, values, bytes, sent);
+    }
   }
 
   void enter_window(Cycle now) override {
-    hand_on_records();
+    hand_on_records(progress.window_end);
     const Cycle start = progress.window_start + (now - progress.window_start) / progress.window * progress.window;
     progress.window_end = start + progress.window;
     if (options.pages != nullptr && (progress.window > 1 || ++narrow % 1024 == 0))
@@ -171,9 +173,9 @@ struct Machine::Impl final : Outside, Surroundings {
   }
 
   // Records of all chips in rising time, chip by chip within a cycle, until a listener asks to stop.
-  void hand_on_records() {
+  void hand_on_records(Cycle window_end) {
     if (!recording) return;
-    order.sort(records, used, progress.window_end - std::min(progress.window_end, progress.window), progress.window);
+    order.sort(records, used, window_end - std::min(window_end, progress.window), progress.window);
     Cycle at = told;
     bool stopped = false;
     order.walk(
@@ -195,15 +197,35 @@ struct Machine::Impl final : Outside, Surroundings {
       progress.last = at;
     }
   }
+  void divide(Crew& crew) {
+    const bool heard = typeid(sink) != typeid(EventSink);
+    recording = heard;
+    for (const std::size_t i : used) chips[i]->tell_to(nullptr, recording ? &records[i] : nullptr, options.bursts);
+    divided.emplace(MachineParts{program, options, launch(), chips, records, recording, provenance, images, sink,
+                                 progress, told, [this](std::uint32_t chip, Cycle at) { modules[chip]->expect(at); },
+                                 [this](Cycle end) { run_window(end); },
+                                 [this](Cycle window_end) {
+                                   hand_on_records(window_end);
+                                   return progress.stopped;
+                                 }},
+                    crew);
+  }
+  Cycles launch() const { return target.host.section_launch_cycles + target.host.argument_load_cycles; }
+  // To the cycle before `end`, whether something happens or not.
+  void run_window(Cycle end) {
+    progress.window_end = end;
+    sc_core::sc_start(ticks(end - 1 - sc_core::sc_time_stamp().value()));
+  }
   bool asked_to_stop() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
 
   const SpatialProgram& program;
   const Target& target;
   const MachineOptions options;
+  TensorImages& images;
   EventSink& sink;
   MachineLaws laws;
   ProvenanceTable provenance;
-  Progress progress;
+  RunProgress progress;
   std::vector<std::unique_ptr<Chip>> chips;
   std::vector<std::unique_ptr<ChipModule>> modules;  // by chip, as chips
   std::vector<EventRecord> records;                  // by chip
@@ -212,6 +234,7 @@ struct Machine::Impl final : Outside, Surroundings {
   std::uint64_t narrow = 0;                          // windows of one cycle that were entered
   bool recording = false;
   Cycle told = 0;  // of the last record that was handed on
+  std::optional<DividedRun> divided;
 };
 
 Machine::Machine(const SpatialProgram& program, const Target& target, const MachineOptions& options,
@@ -219,6 +242,22 @@ Machine::Machine(const SpatialProgram& program, const Target& target, const Mach
     : impl_(std::make_unique<Impl>(program, target, options, images, sink)) {}
 
 Machine::~Machine() = default;
+
+std::optional<std::string> Machine::undivided() const {
+  if (impl_->used.size() < 2) return "the program uses one chip";
+  if (!impl_->options.faults.empty()) return "with faults, chips do not run ahead of each other";
+  if (impl_->progress.window < 2)
+    return "chips do not run ahead of each other: the links between them have no latency to do so";
+  return std::nullopt;
+}
+
+std::uint32_t Machine::most_processes() const {
+  return static_cast<std::uint32_t>(impl_->used.size()) + 1;
+}
+
+void Machine::divide(Crew& crew) {
+  impl_->divide(crew);
+}
 
 const ProvenanceTable& Machine::provenance() const {
   return impl_->provenance;
@@ -234,13 +273,15 @@ MachineOutcome Machine::run() {
 
   m.modules.resize(m.chips.size());
   for (std::size_t i = 0; i < m.chips.size(); ++i) {
-    if (!m.chips[i]) continue;
+    if (!m.chips[i] || (m.divided && !m.divided->mine(static_cast<std::uint32_t>(i)))) continue;
     const std::string name = "chip" + std::to_string(i);
     m.modules[i] = std::make_unique<ChipModule>(name.c_str(), *m.chips[i], m.progress, m.options, m);
   }
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
 
-  const Cycles launch = m.target.host.section_launch_cycles + m.target.host.argument_load_cycles;
+  if (m.divided) return m.divided->run();
+
+  const Cycles launch = m.launch();
   out.end = MachineOutcome::End::finished;
   Cycle now = 0;
   for (const Section& section : m.program.sections) {
@@ -259,7 +300,7 @@ MachineOutcome Machine::run() {
     m.progress.last = m.progress.window_start = m.progress.window_end = start;
     // Returns when no event is pending: all that could happen has happened.
     sc_core::sc_start();
-    m.hand_on_records();
+    m.hand_on_records(m.progress.window_end);
     now = m.progress.last;
     if (m.progress.stopped) {
       out.end = MachineOutcome::End::stopped;
@@ -276,12 +317,7 @@ MachineOutcome Machine::run() {
       out.end = MachineOutcome::End::quiescent;
       for (const auto& c : m.chips)
         if (c) c->waiting(section.id, out.waiting);
-      std::stable_sort(out.waiting.begin(), out.waiting.end(), [](const Waiting& a, const Waiting& b) {
-        // Stages by id, then channels by id.
-        if (a.stage.has_value() != b.stage.has_value()) return a.stage.has_value();
-        if (a.stage) return *a.stage < *b.stage;
-        return a.channel < b.channel;
-      });
+      in_order(out.waiting);
       break;
     }
     m.sink.on(SectionEnded{now, section.id});

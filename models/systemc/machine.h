@@ -35,15 +35,29 @@ struct MachineOptions {
   const std::atomic<bool>* stop = nullptr;      // looked at after each event time; set by a checker or by Ctrl-C
 };
 
+class Crew;
+
+// What one of the processes of a divided run did.
+struct ProcessWork {
+  std::uint32_t rank = 0, first_chip = 0, chips = 0;
+  std::uint64_t windows = 0;  // that it ran its chips in
+  double work_seconds = 0;    // in them
+  double wait_seconds = 0;    // for others
+};
+
 struct MachineOutcome {
   enum class End : std::uint8_t { finished, quiescent, stopped, max_cycles };
   End end{};
-  Cycle cycles = 0;                   // when the last section ended, or when it stopped
-  std::vector<Waiting> waiting;       // quiescent: everyone who has not finished, by id
-  std::uint64_t activations = 0;      // of SC_METHODs
-  std::uint64_t page_handoffs = 0;    // pages pushed
-  std::uint64_t traversals = 0;       // flit level: flits that crossed a switch
-  std::vector<std::uint64_t> struck;  // by MachineOptions::faults: how often it changed what would have happened
+  Cycle cycles = 0;                 // when the last section ended, or when it stopped
+  std::vector<Waiting> waiting;     // quiescent: everyone who has not finished, by id
+  std::uint64_t activations = 0;    // of SC_METHODs
+  std::uint64_t page_handoffs = 0;  // pages pushed
+  std::uint64_t traversals = 0;     // flit level: flits that crossed a switch
+  // Of a run that was divided:
+  std::vector<ProcessWork> processes;  // by rank
+  double listening_seconds = 0;        // of process 0, with the listeners
+  std::optional<std::string> lost;     // a process that ended before the run did: nothing else here counts
+  std::vector<std::uint64_t> struck;   // by MachineOptions::faults: how often it changed what would have happened
 };
 
 class Machine {
@@ -54,6 +68,13 @@ class Machine {
           EventSink& sink);
   ~Machine();
   MachineOutcome run();
+
+  // Dividing the chips over processes (divided_run.h), before run(). Why they cannot be; nothing where they can.
+  std::optional<std::string> undivided() const;
+  std::uint32_t most_processes() const;  // a process a chip, and one that listens
+  // Requires !undivided(), 2 <= crew.size() <= most_processes(). `crew` outlives the run. In every process of it but
+  // the first, run() returns when all has been said, and the process should end.
+  void divide(Crew& crew);
 
   // The contributions that events name by id.
   const ProvenanceTable& provenance() const;

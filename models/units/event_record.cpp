@@ -1,5 +1,6 @@
 #include "models/units/event_record.h"
 
+#include <array>
 #include <cstddef>
 #include <new>
 
@@ -49,6 +50,73 @@ void EventOrder::sort(std::span<const EventRecord> records, std::span<const std:
       head_[slot] = static_cast<std::uint32_t>(entries_.size());
     }
   }
+}
+
+namespace {
+
+// Where an event holds numbers of provenance sets: bytes behind its beginning.
+struct Tags {
+  std::uint32_t words = 0;  // of the event
+  std::uint32_t count = 0;
+  std::array<std::uint32_t, 3> at{};
+};
+template <class E>
+constexpr Tags tags_of() {
+  return {(sizeof(E) + 7) / 8, 0, {}};
+}
+constexpr std::size_t in_tag = offsetof(PageTag, provenance);
+#define RDU_ONE_TAG(Event)                                                \
+  template <>                                                             \
+  constexpr Tags tags_of<Event>() {                                       \
+    return {(sizeof(Event) + 7) / 8, 1, {offsetof(Event, tag) + in_tag}}; \
+  }
+RDU_ONE_TAG(PagePushed)
+RDU_ONE_TAG(PageLanded)
+RDU_ONE_TAG(PageLoaded)
+RDU_ONE_TAG(PageStored)
+#undef RDU_ONE_TAG
+template <>
+constexpr Tags tags_of<OperandsJoined>() {
+  return {(sizeof(OperandsJoined) + 7) / 8,
+          2,
+          {offsetof(OperandsJoined, a) + in_tag, offsetof(OperandsJoined, b) + in_tag}};
+}
+template <>
+constexpr Tags tags_of<PartialFolded>() {
+  return {(sizeof(PartialFolded) + 7) / 8,
+          3,
+          {offsetof(PartialFolded, held) + in_tag, offsetof(PartialFolded, added) + in_tag,
+           offsetof(PartialFolded, sum) + in_tag}};
+}
+
+}  // namespace
+
+bool EventRecord::read(std::span<const std::byte> words, std::span<const ProvenanceId> ids) {
+  static constexpr Tags tags[] = {
+#define RDU_TAGS(Event) tags_of<Event>(),
+      RDU_EVENTS(RDU_TAGS)
+#undef RDU_TAGS
+  };
+  clear();
+  const std::size_t n = words.size() / sizeof(std::uint64_t);
+  if (data_.size() < n) data_.resize(n);
+  if (!words.empty()) std::memcpy(data_.data(), words.data(), n * sizeof(std::uint64_t));
+  while (size_ < n) {
+    if (data_[size_] >= std::size(tags)) return false;
+    const Tags& t = tags[data_[size_]];
+    if (n - size_ - 1 < t.words) return false;
+    const Cycle at = data_[size_ + 1];
+    if (groups_.empty() || groups_.back().at != at) groups_.push_back({at, size_});
+    auto* event = reinterpret_cast<std::byte*>(&data_[size_ + 1]);
+    for (std::uint32_t k = 0; k < t.count; ++k) {
+      ProvenanceId id = 0;
+      std::memcpy(&id, event + t.at[k], sizeof id);
+      if (id >= ids.size()) return false;
+      std::memcpy(event + t.at[k], &ids[id], sizeof id);
+    }
+    size_ += 1 + t.words;
+  }
+  return true;
 }
 
 }  // namespace rdusim

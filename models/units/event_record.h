@@ -44,6 +44,11 @@ class EventRecord {
     size_ = 0;
   }
 
+  // A record goes to another process as its words, and is made of them again there: `ids` are the numbers, here, of the
+  // sets of contributions that it names, by their numbers there. False where the bytes are no record.
+  std::span<const std::uint64_t> words() const { return {data_.data(), size_}; }
+  bool read(std::span<const std::byte> words, std::span<const ProvenanceId> ids);
+
  private:
   enum Number : std::uint64_t {
 #define RDU_NUMBER(Event) n##Event,

@@ -1,6 +1,7 @@
 // What a chip is given and what it says when it cannot go on.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,5 +28,14 @@ struct Waiting {
   std::uint64_t firing = 0;  // the firing (or page) that waits
   Cycle since = 0;
 };
+
+// Stages by id, then channels by id; what is equal stays as it is.
+inline void in_order(std::vector<Waiting>& waiting) {
+  std::stable_sort(waiting.begin(), waiting.end(), [](const Waiting& a, const Waiting& b) {
+    if (a.stage.has_value() != b.stage.has_value()) return a.stage.has_value();
+    if (a.stage) return *a.stage < *b.stage;
+    return a.channel < b.channel;
+  });
+}
 
 }  // namespace rdusim

@@ -42,13 +42,6 @@ std::optional<Bytes> parse_size(std::string_view text) {
 
 namespace {
 
-Diagnostics not_yet(const std::string& what, const std::string& help) {
-  Diagnostics d;
-  Diagnostic& e = d.error(Code::RDU6006, "rdusim", "{} is not supported by this version", what);
-  if (!help.empty()) e.suggest("{}", help);
-  return d;
-}
-
 // Read here: CLI11 takes what is beyond 2^64 for 2^64 - 1.
 std::optional<std::uint64_t> parse_count(std::string_view text) {
   std::uint64_t n = 0;
@@ -74,7 +67,6 @@ struct Raw {
   std::string check = "exact", network = "fast", vcd, trace_from, trace_to, trace_limit, max_memory, max_seconds,
               jitter, max_cycles;
   std::vector<std::string> set, save;
-  std::uint32_t processes = 1;
   bool no_reuse = false;
   AssembleRequest assemble;
   CheckRequest check_request;
@@ -200,7 +192,10 @@ Commands describe(CLI::App& app, Raw& raw) {
                     "begins nothing that needs more, and stops what comes to hold more, with status 3: 8GB, 512MiB");
   c.run->add_option("--network", raw.network, "the on-chip network: fast, or flit (cycle by cycle, slower)")
       ->capture_default_str();
-  c.run->add_option("--processes", raw.processes, "1; more in a later version")->capture_default_str();
+  c.run
+      ->add_option("--processes", raw.run.processes,
+                   "of this computer, over which the chips are divided: the same results")
+      ->capture_default_str();
   c.run
       ->add_option("--trace", raw.run.trace.files,
                    "writes what happens: .rdulog for `rdusim trace`, .pftrace for ui.perfetto.dev, .json (Chrome), "
@@ -217,7 +212,9 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.run->add_option("--jitter", raw.jitter, "SEED: links and stages are late at random; values must stay the same");
   c.run->add_flag("--no-reuse", raw.no_reuse, "runs everything (this version always does)");
   c.run->add_flag("--json", raw.run.json, "the report on standard output instead of the summary");
-  c.run->footer("Example:\n  rdusim run prog.bin --chips 16 --report report.json");
+  c.run->footer(
+      "Example:\n  rdusim run prog.bin --chips 16 --report report.json\n"
+      "  rdusim run prog.bin --timing-only --processes 2 --max-memory 8GB --explain");
 
   c.assemble = app.add_subcommand("assemble", "makes a program of its JSON; runs the passes whose part is absent");
   c.assemble->add_option("file", raw.assemble.file, "what `rdusim show --json` writes, or - for standard input")
@@ -359,8 +356,9 @@ Result<Request> run_request(Raw& raw) {
     if (std::filesystem::path(raw.vcd).extension() != ".vcd") return usage("--vcd: its file ends in .vcd");
     r.trace.files.push_back(raw.vcd);
   }
-  if (raw.processes == 0) return usage("--processes: at least one process is needed");
-  if (raw.processes > 1) return not_yet("--processes above 1", "leave it out");
+  constexpr std::uint32_t most_processes = 256;
+  if (r.processes == 0 || r.processes > most_processes)
+    return usage(fmt::format("--processes: {} is not a number from 1 to {}", r.processes, most_processes));
   const auto level = check_level(raw.check);
   if (!level) return usage(fmt::format("--check: '{}' is not one of exact, bound, none", raw.check));
   r.check = *level;

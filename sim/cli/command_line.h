@@ -49,6 +49,7 @@ struct RunRequest {
   std::vector<Assignment> set, save;
   std::string dot;  // who waits for whom, of a run that is stuck
   TraceOptions trace;
+  std::uint32_t processes = 1;
   std::optional<Cycle> max_cycles;
   std::optional<double> max_seconds;
   std::optional<Bytes> max_memory;

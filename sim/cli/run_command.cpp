@@ -137,6 +137,7 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
   options.jitter = request.jitter;
   options.network = request.flit_network ? NetworkLevel::flit : NetworkLevel::fast;
   options.set = request.set;
+  options.processes = request.processes;
   options.max_cycles = request.max_cycles;
   options.max_seconds = request.max_seconds;
   options.max_memory = request.max_memory;
@@ -186,7 +187,11 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
     const auto written = write_file(request.dot, r.dot);
     if (!written) unwritten.append(written.diagnostics());
   }
-  if (status != ExitStatus::interrupted) unwritten.append(save_tensors(loaded->program, r.images, *to_save));
+  if (!r.images_whole && !to_save->empty()) {
+    write_err("nothing saved: the run was stopped, and what its processes had stored ended with them\n");
+  } else if (status != ExitStatus::interrupted) {
+    unwritten.append(save_tensors(loaded->program, r.images, *to_save));
+  }
   if (unwritten.has_errors()) {
     report(unwritten);
     if (status == ExitStatus::done) status = ExitStatus::request_fault;

@@ -41,6 +41,7 @@ const std::vector<std::string> rooms = {
     "models/values",
     "models/network",
     "models/units",
+    "models/processes",
     "models/systemc",
     "traces",
     "sim/reference",
@@ -78,7 +79,8 @@ const std::map<std::string, std::set<std::string>> allowed = [] {
   may["models/values"] = with({"models/events"});
   may["models/network"] = {"compiler/support"};
   may["models/units"] = with({"models/events", "models/values", "models/network"});
-  may["models/systemc"] = with({"models/events", "models/values", "models/units"});
+  may["models/processes"] = {"compiler/support"};
+  may["models/systemc"] = with({"models/events", "models/values", "models/units", "models/processes"});
   may["traces"] = {"compiler/support", "compiler/target", "compiler/ir", "compiler/workload", "models/events"};
   may["sim/reference"] = {"compiler/support", "compiler/workload"};
   may["sim/compare"] = {"compiler/support"};

@@ -50,6 +50,7 @@ class Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
+  pid_t pid() const { return pid_; }
   // Sends the signal as soon as the child has installed a handler for it (else it would die before it could say
   // anything).
   void send(int signal);

@@ -1,0 +1,235 @@
+// A run divided over processes is the run of one process: report, traces, verdict and diagnosis, whatever their number.
+#include <doctest/doctest.h>
+
+#include <dirent.h>
+#include <signal.h>
+
+#include <cctype>
+#include <chrono>
+#include <cstdio>
+#include <set>
+#include <thread>
+
+#include "tests/system/json_path.h"
+#include "tests/system/scenario.h"
+
+namespace rdusim::test::processes_test {
+namespace {
+
+struct Kept {
+  int status = 0;
+  std::string report, trace, err, dot;
+};
+
+// Runs `program` over so many processes.
+Kept over(const Folder& folder, std::uint32_t processes, std::vector<std::string> options,
+          const std::string& program = "prog.bin") {
+  const std::string p = std::to_string(processes);
+  options.insert(options.begin(), {"run", program, "--report", "r" + p + ".json", "--trace", "t" + p + ".rdulog",
+                                   "--dot", "d" + p + ".dot", "--processes", p});
+  const Outcome o = rdusim(options, folder);
+  Kept k;
+  k.status = o.status;
+  // The number of processes is told where fewer are taken, and the size of the trace by its name.
+  for (std::size_t at = 0; at < o.err.size();) {
+    const std::size_t end = std::min(o.err.find('\n', at), o.err.size() - 1) + 1;
+    const std::string line = o.err.substr(at, end - at);
+    if (line.find("RDU6030") == std::string::npos && !line.starts_with("help: leave --processes out") &&
+        !line.starts_with("trace "))
+      k.err += line;
+    at = end;
+  }
+  const Json report = parsed(folder.read("r" + p + ".json"));
+  const Json* rows = report.find("host")->find("processes");
+  REQUIRE(rows != nullptr);
+  if (processes > 1 && o.err.find("takes one process") == std::string::npos &&
+      o.err.find("the run takes") == std::string::npos) {
+    REQUIRE(rows->as_array() != nullptr);
+    if (text(report, "verdict") != "limit" && text(report, "verdict") != "check-failed")
+      CHECK(rows->as_array()->size() == processes);
+  }
+  k.report = without_host(report);
+  k.trace = folder.read("t" + p + ".rdulog");
+  if (folder.has("d" + p + ".dot")) k.dot = folder.read("d" + p + ".dot");
+  return k;
+}
+
+// The same for 1, 2, 3, 4 and 8 processes.
+Kept same_for_all(const Folder& folder, const std::vector<std::string>& options = {},
+                  const std::string& program = "prog.bin") {
+  Kept one = over(folder, 1, options, program);
+  for (const std::uint32_t processes : {2, 3, 4, 8}) {
+    CAPTURE(processes);
+    const Kept many = over(folder, processes, options, program);
+    CHECK(many.status == one.status);
+    CHECK(many.report == one.report);
+    CHECK(many.err == one.err);
+    CHECK(many.dot == one.dot);
+    CHECK(many.trace.size() == one.trace.size());
+    CHECK((many.trace == one.trace));
+  }
+  return one;
+}
+
+TEST_CASE("a matmul over 16 chips is the same over any number of processes, whatever its collective") {
+  for (const char* collective : {"direct", "ring", "halving-doubling", "tree", "through-one", "hierarchical"}) {
+    CAPTURE(collective);
+    const Folder folder;
+    compile(folder, matmul(32, 32 * 16 * 4, 64), {"--chips", "16", "--shard", "row", "--collective", collective});
+    const Kept k = same_for_all(folder);
+    CHECK(k.status == 0);
+    check_exact_pass(parsed(folder.read("r8.json")));
+  }
+}
+
+TEST_CASE("so are barriers, and semaphores, and other machines") {
+  const Folder folder;
+  compile(folder, matmul(32, 512, 64), {"--chips", "2", "--shard", "row", "--target", barrier_target()}, "barrier.bin");
+  CHECK(same_for_all(folder, {}, "barrier.bin").status == 0);
+  compile(folder, matmul(32, 1024, 64), {"--chips", "8", "--shard", "row", "--target", "wormhole"}, "wormhole.bin");
+  CHECK(same_for_all(folder, {}, "wormhole.bin").status == 0);
+  compile(folder, matmul(32, 1024, 64, "fp32"), {"--chips", "8", "--shard", "row", "--target", "sn30"}, "sn30.bin");
+  CHECK(same_for_all(folder, {"--jitter", "3"}, "sn30.bin").status == 0);
+}
+
+TEST_CASE(
+    "so is a decoder of several sections and layers, with values and without, and with the network flit by flit") {
+  const Folder folder;
+  rdusim_ok({"compile", source("examples/smollm2-135m"), "--phase", "decode", "--batch", "1", "--shard", "tensor",
+             "--chips", "3", "--context", "64", "--layers", "2", "-o", "prog.bin"},
+            folder);
+  CHECK(same_for_all(folder, {"--timing-only"}).status == 0);
+  const Kept one = over(folder, 1, {}), three = over(folder, 3, {});
+  CHECK(one.status == 0);
+  CHECK(three.report == one.report);
+  CHECK((three.trace == one.trace));
+  CHECK(over(folder, 2, {"--timing-only", "--network", "flit"}).report ==
+        over(folder, 1, {"--timing-only", "--network", "flit"}).report);
+}
+
+// 32 x 512 by 512 x 32 over two chips by the direct all-reduce, with one stage changed, whatever the verifier says.
+Folder& edited(Folder& folder, const std::string& stage, const std::string& key, const std::string& value) {
+  compile(folder, Matmul{}, {"--chips", "2", "--shard", "row", "--collective", "direct"});
+  Json p = parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder).out);
+  Json& s = named(at(p, "stages"), "matmul0." + stage);
+  (key == "bodies" ? at(s, "kind", "generic", "bodies") : at(s, key)) = parsed(value);
+  remove(p, "certificate");
+  folder.write("edited.json", to_text(p));
+  rdusim_ok({"assemble", "edited.json", "-o", "edited.bin", "--allow-refuted"}, folder);
+  return folder;
+}
+
+TEST_CASE("a check that fires stops all processes in the same cycle, and finds the same") {
+  Folder folder;
+  edited(folder, "all_reduce.fold_c0", "bodies", "[[1, \"port 0\"], [1, \"accumulator\"]]");
+  CHECK(same_for_all(folder, {"--allow-refuted"}, "edited.bin").status == 1);
+  const Kept all = same_for_all(folder, {"--allow-refuted", "--collect-violations"}, "edited.bin");
+  CHECK(all.status == 1);
+  CHECK(all.err.find("RDU7009") != std::string::npos);
+}
+
+TEST_CASE("a hang over two chips is diagnosed alike, whoever waits in which process") {
+  for (const char* stage : {"all_reduce.recv_c1_c0", "matmul_c1"}) {
+    CAPTURE(stage);
+    Folder folder;
+    edited(folder, stage, "firings", "0");
+    const Kept k = same_for_all(folder, {"--allow-refuted"}, "edited.bin");
+    CHECK(k.status == 1);
+    CHECK(text(parsed(folder.read("r8.json")), "verdict") == "starvation");
+    CHECK_FALSE(k.dot.empty());
+  }
+}
+
+TEST_CASE("what is saved is what one process saves") {
+  const Folder folder;
+  compile(folder, matmul(64, 512, 64), {"--chips", "4"});
+  rdusim_ok({"run", "prog.bin", "--save", "y=one.npy"}, folder);
+  rdusim_ok({"run", "prog.bin", "--save", "y=three.npy", "--processes", "3"}, folder);
+  CHECK(folder.read("one.npy") == folder.read("three.npy"));
+}
+
+TEST_CASE("a limit of cycles ends all processes in the same cycle") {
+  const Folder folder;
+  compile(folder, matmul(32, 1024, 64), {"--chips", "4", "--shard", "row"});
+  const std::int64_t whole = number(run(folder), "cycles", "simulated");
+  for (const std::int64_t most : {std::int64_t{1}, whole / 2, whole - 1, whole}) {
+    CAPTURE(most);
+    CHECK(same_for_all(folder, {"--max-cycles", std::to_string(most)}).status == (most < whole ? 3 : 0));
+  }
+}
+
+TEST_CASE("a fault, and one chip, take one process, and it is said") {
+  const Folder folder;
+  compile(folder, matmul(32, 512, 64), {"--chips", "1"}, "one.bin");
+  const Outcome one = rdusim_ok({"run", "one.bin", "--processes", "4"}, folder);
+  CHECK(one.err.find("warning RDU6030") != std::string::npos);
+  CHECK(one.err.find("the program uses one chip") != std::string::npos);
+  compile(folder, matmul(32, 512, 64), {"--chips", "2", "--shard", "row"});
+  const Outcome eight = rdusim_ok({"run", "prog.bin", "--processes", "8"}, folder);
+  CHECK(eight.err.find("the run takes 3: one for each of 2 chips") != std::string::npos);
+  CHECK(rdusim({"run", "prog.bin", "--processes", "0"}, folder).status == 2);
+  CHECK(rdusim({"run", "prog.bin", "--processes", "257"}, folder).status == 2);
+}
+
+// Processes of which `parent` is the parent.
+std::set<pid_t> children_of(pid_t parent) {
+  std::set<pid_t> found;
+  DIR* proc = opendir("/proc");
+  while (const dirent* entry = readdir(proc)) {
+    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
+    std::FILE* f = std::fopen(("/proc/" + std::string(entry->d_name) + "/stat").c_str(), "r");
+    if (f == nullptr) continue;
+    int pid = 0, ppid = 0;
+    if (std::fscanf(f, "%d %*s %*c %d", &pid, &ppid) == 2 && ppid == parent) found.insert(pid);
+    std::fclose(f);
+  }
+  closedir(proc);
+  return found;
+}
+
+// The processes of a long run over three, once they are there.
+std::set<pid_t> await_children(const Running& running) {
+  std::set<pid_t> children;
+  for (int i = 0; i < 1000 && children.size() < 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    children = children_of(running.pid());
+  }
+  return children;
+}
+
+bool lives(pid_t pid) {
+  return kill(pid, 0) == 0;
+}
+
+TEST_CASE("a process that is killed ends the run with one line and status 70, and none is left") {
+  const Folder folder;
+  compile(folder, matmul(1024, 4096, 4096), {"--chips", "4"});  // tens of seconds
+  Running running({"run", "prog.bin", "--timing-only", "--processes", "3", "--report", "report.json"}, folder);
+  const std::set<pid_t> children = await_children(running);
+  REQUIRE(children.size() == 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  kill(*children.rbegin(), SIGKILL);
+  const Outcome outcome = running.finish();
+  CHECK(outcome.status == 70);
+  CHECK(errors_of(outcome) == "RDU9003");
+  CHECK(outcome.err.find("was killed by signal 9") != std::string::npos);
+  CHECK_FALSE(folder.has("report.json"));
+  for (const pid_t pid : children) CHECK_FALSE(lives(pid));
+}
+
+TEST_CASE("Ctrl-C ends all processes of a run, and what was learnt so far is reported") {
+  const Folder folder;
+  compile(folder, matmul(1024, 4096, 4096), {"--chips", "4"});
+  Running running({"run", "prog.bin", "--timing-only", "--processes", "3", "--report", "report.json"}, folder);
+  const std::set<pid_t> children = await_children(running);
+  REQUIRE(children.size() == 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  running.send(SIGINT);
+  const Outcome outcome = running.finish();
+  CHECK(outcome.status == 130);
+  CHECK(text(parsed(folder.read("report.json")), "verdict") == "limit");
+  for (const pid_t pid : children) CHECK_FALSE(lives(pid));
+}
+
+}  // namespace
+}  // namespace rdusim::test::processes_test
