@@ -34,8 +34,7 @@ Diagnostics start_processes(Machine& machine, std::uint32_t asked, std::optional
   }
   const std::uint32_t most = machine.most_processes();
   if (asked > most)
-    notes.warning(Code::RDU6030, where, "the run takes {}: one for each of {} chips, and one that listens to them",
-                  most, most - 1);
+    notes.warning(Code::RDU6030, where, "the run takes {}: one for each chip, and one that listens to them", most);
   auto started = Crew::start(std::min(asked, most));
   if (!started) return failure(Code::RDU6031, where, "the system does not start {} processes", std::min(asked, most));
   crew.emplace(std::move(*started));

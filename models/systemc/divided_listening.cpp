@@ -10,6 +10,11 @@ namespace rdusim {
 bool DividedRun::listen() {
   if (ended_) return false;
   const auto began = Clock::now();
+  if (hearing_) {
+    hear_on();
+    outcome_.listening_seconds += std::chrono::duration<double>(Clock::now() - began).count();
+    return true;
+  }
   for (std::uint32_t from = 0; from < crew_.size(); ++from)
     if (simulates(from) && !frames_[from] && !next_frame(from)) return false;
   std::optional<Kind> kind;
@@ -27,7 +32,8 @@ bool DividedRun::listen() {
       hear_last();
       break;
   }
-  for (auto& f : frames_) f.reset();
+  if (!hearing_)
+    for (auto& f : frames_) f.reset();
   outcome_.listening_seconds += std::chrono::duration<double>(Clock::now() - began).count();
   return true;
 }
@@ -97,7 +103,19 @@ void DividedRun::hear_window() {
     window_end = f.head.end;
   }
   if (m_.options.pages != nullptr) m_.options.pages->store(pages, std::memory_order_relaxed);
-  if (m_.hand_on(window_end)) {
+  if (!m_.recording) {
+    if (asked_to_stop()) end(MachineOutcome::End::stopped, m_.told);
+    return;
+  }
+  m_.put_in_order(window_end);
+  hear_on();
+}
+
+// From where it was left, until something comes or the window is over.
+void DividedRun::hear_on() {
+  hearing_ = !m_.hand_on([&] { return crew_.mail().news() != seen_; });
+  if (hearing_) return;
+  if (m_.progress.stopped) {
     end(MachineOutcome::End::stopped, m_.told);
     return;
   }
@@ -107,6 +125,7 @@ void DividedRun::hear_window() {
       std::swap(m_.records[chip], record);
       put_aside(std::move(record));
     }
+    frame.reset();
   }
 }
 

@@ -49,6 +49,10 @@ DividedRun::DividedRun(MachineParts parts, Crew& crew) : m_(std::move(parts)), c
   frames_.resize(crew.size());
   ids_.assign(crew.size(), {0});
   pages_.resize(crew.size());
+  recorded_.resize(m_.chips.size());
+  for (std::uint32_t i = 0; i < m_.chips.size(); ++i)
+    if (m_.chips[i])
+      m_.chips[i]->tell_to(nullptr, m_.recording && mine(i) ? &recorded_[i] : nullptr, m_.options.bursts);
 }
 
 MachineOutcome DividedRun::run() {
@@ -80,6 +84,7 @@ bool DividedRun::wait_until(Done&& done) {
     if (done()) return true;
     if (listens()) {
       if (ended_) return false;
+      seen_ = seen;
       if (listen()) continue;
       if (ended_ || asked_to_stop()) return false;
     }
@@ -212,9 +217,9 @@ void DividedRun::tell_window() {
   Frame frame{head, {}, {}};
   if (m_.recording) {
     for (std::uint32_t i = block.begin; i < block.end; ++i) {
-      if (!m_.chips[i] || m_.records[i].empty()) continue;
+      if (!m_.chips[i] || recorded_[i].empty()) continue;
       frame.chips.emplace_back(i, spare());
-      std::swap(m_.records[i], frame.chips.back().second);
+      std::swap(recorded_[i], frame.chips.back().second);
     }
   }
   frame.head.chips = static_cast<std::uint32_t>(frame.chips.size());

@@ -5,8 +5,8 @@
 //              that of the least next event of all, so idle ones are skipped. A section is over when nobody has one.
 //   listening  Process 0 is sent what was recorded, and hands it on window by window, in rising time and chip by chip,
 //              just as one process does (Machine): listeners hear the same, whatever the number of processes. It
-//              listens while it waits for the others, who run ahead of it as far as the rings of their records allow;
-//              it may have no chips at all.
+//              listens while it waits for the others, who run ahead of it as far as the rings of their records allow,
+//              and pauses in the middle of a window when something has come; it may have no chips at all.
 //   stopping   When a listener, a limit or Ctrl-C asks to stop, the run ends with what was handed on; the others are
 //              ended by whoever owns the crew. Their stores stay where they were made.
 //   ends       A run that ends by itself brings back who waits for what, and the tensors that were stored to.
@@ -36,7 +36,7 @@ struct MachineParts {
   const MachineOptions& options;
   Cycles launch = 0;                          // from the end of a section to the start of the next
   std::vector<std::unique_ptr<Chip>>& chips;  // by id; null where the program does not use it
-  std::vector<EventRecord>& records;          // by id
+  std::vector<EventRecord>& records;          // by id, to be listened to
   bool recording = false;                     // somebody listens
   ProvenanceTable& provenance;
   TensorImages& images;
@@ -45,7 +45,10 @@ struct MachineParts {
   const Cycle& told;                                         // time of what was handed on last
   std::function<void(std::uint32_t chip, Cycle at)> expect;  // the chip's next event may have become this
   std::function<void(Cycle end)> run_window;                 // the kernel, to the cycle before `end`
-  std::function<bool(Cycle end)> hand_on;  // records of the window before `end`, to the listeners; true: to stop
+  // What is in `records`, of the window before `end`, goes to the listeners: put in order first, then handed on, until
+  // `pause` (false: to be called again) or to the end, or to where a listener asks to stop (progress.stopped).
+  std::function<void(Cycle end)> put_in_order;
+  std::function<bool(const std::function<bool()>& pause)> hand_on;
 };
 
 class DividedRun {
@@ -117,6 +120,7 @@ class DividedRun {
   bool read_frame(std::uint32_t from, std::span<const std::byte> bytes, Frame& frame);
   void begin_section(Cycle now);
   void hear_window();
+  void hear_on();
   void hear_section();
   void hear_last();
   void end(MachineOutcome::End how, Cycle at);
@@ -128,6 +132,7 @@ class DividedRun {
   std::vector<std::uint32_t> owner_;  // by chip
   std::vector<WindowOut> out_;        // by process
   std::vector<WindowIn> in_;
+  std::vector<EventRecord> recorded_;  // by chip, of this process in a window
   Bits bytes_;
   ProvenanceId sets_told_ = 1;  // to process 0
   std::uint64_t activations_told_ = 0;
@@ -141,6 +146,8 @@ class DividedRun {
   std::vector<std::vector<ProvenanceId>> ids_;  // by process: its numbers of sets here
   std::vector<std::uint64_t> pages_;            // by process, so far
   std::size_t section_ = 0;                     // that is listened to
+  bool hearing_ = false;                        // in the middle of a window
+  std::uint32_t seen_ = 0;                      // news before it listens
   bool closing_ = false;                        // only last frames come
   bool ended_ = false;
   MachineOutcome outcome_;

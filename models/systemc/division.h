@@ -17,9 +17,10 @@ struct Block {
 // What a run does on each chip: firings of the stages there, of all sections.
 std::vector<std::uint64_t> work_of(const SpatialProgram& program);
 
-// What it costs to listen to a run (checkers, statistics), over what it costs to simulate it: 0.7 measured on a decoder of
-// Llama 3.1 70B over 16 chips, without values. With traces it is several times as much, with values it is less.
-inline constexpr double listening_share = 0.7;
+// What it costs to listen to a run (checkers, statistics), less what it costs the others to send it, over what it costs
+// to simulate it: 0.55 measured on a decoder of Llama 3.1 70B over 16 chips, without values. With traces it is several
+// times as much, with values less.
+inline constexpr double listening_share = 0.55;
 
 // Blocks whose busiest process has the least to do, as far as whole chips allow. Process 0, which listens for all, has
 // `listening` times all the work beside its chips, and none where its share is used up by that; every other has at

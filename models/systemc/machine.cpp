@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <systemc>
 #include <typeinfo>
@@ -175,17 +176,27 @@ struct Machine::Impl final : Outside, Surroundings {
   // Records of all chips in rising time, chip by chip within a cycle, until a listener asks to stop.
   void hand_on_records(Cycle window_end) {
     if (!recording) return;
+    put_in_order(window_end);
+    hand_on_until([] { return false; });
+  }
+  void put_in_order(Cycle window_end) {
     order.sort(records, used, window_end - std::min(window_end, progress.window), progress.window);
+  }
+  // True: to the end, or to where somebody asked to stop. False: `pause()` between two cycles; to be called again.
+  template <class Pause>
+  bool hand_on_until(Pause&& pause) {
     Cycle at = told;
-    bool stopped = false;
+    bool stopped = false, paused = false;
     order.walk(
         [&](Cycle next) {
           stopped = asked_to_stop();
-          if (!stopped) at = next;
-          return !stopped;
+          paused = !stopped && pause();
+          if (!stopped && !paused) at = next;
+          return !stopped && !paused;
         },
         [&](std::uint32_t chip, std::uint32_t group) { records[chip].hand_on(group, sink); });
     told = at;
+    if (paused) return false;
     for (const std::size_t i : used) records[i].clear();
     if (stopped) {
       progress.stopped = true;
@@ -196,18 +207,15 @@ struct Machine::Impl final : Outside, Surroundings {
       progress.stopped = true;
       progress.last = at;
     }
+    return true;
   }
   void divide(Crew& crew) {
     const bool heard = typeid(sink) != typeid(EventSink);
     recording = heard;
-    for (const std::size_t i : used) chips[i]->tell_to(nullptr, recording ? &records[i] : nullptr, options.bursts);
     divided.emplace(MachineParts{program, options, launch(), chips, records, recording, provenance, images, sink,
                                  progress, told, [this](std::uint32_t chip, Cycle at) { modules[chip]->expect(at); },
-                                 [this](Cycle end) { run_window(end); },
-                                 [this](Cycle window_end) {
-                                   hand_on_records(window_end);
-                                   return progress.stopped;
-                                 }},
+                                 [this](Cycle end) { run_window(end); }, [this](Cycle end) { put_in_order(end); },
+                                 [this](const std::function<bool()>& pause) { return hand_on_until(pause); }},
                     crew);
   }
   Cycles launch() const { return target.host.section_launch_cycles + target.host.argument_load_cycles; }
@@ -244,7 +252,6 @@ Machine::Machine(const SpatialProgram& program, const Target& target, const Mach
 Machine::~Machine() = default;
 
 std::optional<std::string> Machine::undivided() const {
-  if (impl_->used.size() < 2) return "the program uses one chip";
   if (!impl_->options.faults.empty()) return "with faults, chips do not run ahead of each other";
   if (impl_->progress.window < 2)
     return "chips do not run ahead of each other: the links between them have no latency to do so";
@@ -252,7 +259,8 @@ std::optional<std::string> Machine::undivided() const {
 }
 
 std::uint32_t Machine::most_processes() const {
-  return static_cast<std::uint32_t>(impl_->used.size()) + 1;
+  const std::vector<std::uint64_t> work = work_of(impl_->program);
+  return static_cast<std::uint32_t>(work.size() - std::count(work.begin(), work.end(), 0)) + 1;
 }
 
 void Machine::divide(Crew& crew) {

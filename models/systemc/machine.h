@@ -71,7 +71,7 @@ class Machine {
 
   // Dividing the chips over processes (divided_run.h), before run(). Why they cannot be; nothing where they can.
   std::optional<std::string> undivided() const;
-  std::uint32_t most_processes() const;  // a process a chip, and one that listens
+  std::uint32_t most_processes() const;  // one for each chip with work, and one that listens
   // Requires !undivided(), 2 <= crew.size() <= most_processes(). `crew` outlives the run. In every process of it but
   // the first, run() returns when all has been said, and the process should end.
   void divide(Crew& crew);

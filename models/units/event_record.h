@@ -86,16 +86,17 @@ class EventOrder {
   void sort(std::span<const EventRecord> records, std::span<const std::size_t> chips, Cycle base, Cycle cycles);
 
   // Calls `cycle(at)` before the first event of each cycle, and stops where that returns false; then
-  // `hand_on(chip, group)` for each of its groups.
+  // `hand_on(chip, group)` for each of its groups. Called again it goes on where it stopped. True: to the end.
   template <class Cycles, class HandOn>
-  void walk(Cycles&& cycle, HandOn&& hand_on) const {
+  bool walk(Cycles&& cycle, HandOn&& hand_on) {
     for (std::size_t word = 0; word < used_.size(); ++word)
-      for (std::uint64_t bits = used_[word]; bits != 0; bits &= bits - 1) {
+      for (std::uint64_t& bits = used_[word]; bits != 0; bits &= bits - 1) {
         const std::size_t slot = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-        if (!cycle(base_ + slot)) return;
+        if (!cycle(base_ + slot)) return false;
         for (std::uint32_t i = head_[slot]; i != 0; i = entries_[i - 1].next)
           hand_on(entries_[i - 1].chip, entries_[i - 1].group);
       }
+    return true;
   }
 
  private:

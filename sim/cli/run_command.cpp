@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "compiler/support/file.h"
 #include "sim/cli/commands.h"
@@ -120,9 +122,22 @@ bool may_wait_in_a_circle(const SpatialProgram& p) {
   });
 }
 
+// Several processes that each take themselves for the only one would write over each other's files. The first one says so.
+std::optional<ExitStatus> refuse_mpirun() {
+  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  if (size == nullptr || std::strtol(size, nullptr, 10) < 2) return std::nullopt;
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (rank != nullptr && std::string_view(rank) != "0") return ExitStatus::request_fault;
+  Diagnostics d;
+  d.error(Code::RDU6032, "mpirun", "it started {} processes, and this rdusim is built without MPI", size)
+      .suggest("rdusim run --processes {} divides a run over processes of one computer", size);
+  return fail(d);
+}
+
 }  // namespace
 
 ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
+  if (const auto refused = refuse_mpirun()) return *refused;
   auto loaded = load_program(request.program, {request.chips, request.target, request.allow_refuted});
   if (!loaded) return fail(loaded.diagnostics());
   report(loaded->warnings);

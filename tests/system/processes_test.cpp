@@ -158,17 +158,38 @@ TEST_CASE("a limit of cycles ends all processes in the same cycle") {
   }
 }
 
-TEST_CASE("a fault, and one chip, take one process, and it is said") {
+TEST_CASE("one chip is simulated by one process, and listened to by another") {
   const Folder folder;
-  compile(folder, matmul(32, 512, 64), {"--chips", "1"}, "one.bin");
-  const Outcome one = rdusim_ok({"run", "one.bin", "--processes", "4"}, folder);
-  CHECK(one.err.find("warning RDU6030") != std::string::npos);
-  CHECK(one.err.find("the program uses one chip") != std::string::npos);
+  compile(folder, matmul(256, 1024, 256), {"--chips", "1"});
+  CHECK(same_for_all(folder).status == 0);
+}
+
+TEST_CASE("faults take one process, a chip no more than one, and it is said") {
+  const Folder folder;
   compile(folder, matmul(32, 512, 64), {"--chips", "2", "--shard", "row"});
+  const Outcome broken =
+      rdusim({"run", "prog.bin", "--processes", "2", "--inject", "page_drop@matmul0.partial_c0"}, folder);
+  CHECK(broken.status == 1);
+  CHECK(broken.err.find("warning RDU6030") != std::string::npos);
+  CHECK(broken.err.find("the run takes one process: with faults") != std::string::npos);
   const Outcome eight = rdusim_ok({"run", "prog.bin", "--processes", "8"}, folder);
-  CHECK(eight.err.find("the run takes 3: one for each of 2 chips") != std::string::npos);
+  CHECK(eight.err.find("the run takes 3: one for each chip") != std::string::npos);
   CHECK(rdusim({"run", "prog.bin", "--processes", "0"}, folder).status == 2);
   CHECK(rdusim({"run", "prog.bin", "--processes", "257"}, folder).status == 2);
+}
+
+TEST_CASE("what mpirun starts several times is refused once, before anything is written") {
+  const Folder folder;
+  compile(folder, matmul(32, 512, 64), {"--chips", "2", "--shard", "row"});
+  const Outcome first =
+      shell("OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 $rdusim run prog.bin --report report.json", folder);
+  CHECK(first.status == 2);
+  CHECK(errors_of(first) == "RDU6032");
+  const Outcome second = shell("OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 $rdusim run prog.bin", folder);
+  CHECK(second.status == 2);
+  CHECK(second.err.empty());
+  CHECK_FALSE(folder.has("report.json"));
+  CHECK(shell("OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 $rdusim run prog.bin", folder).status == 0);
 }
 
 // Processes of which `parent` is the parent.
