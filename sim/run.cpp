@@ -130,9 +130,12 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   std::atomic<std::uint64_t>& pages = options.pages != nullptr ? *options.pages : own_pages;
   Forecaster forecaster(p, resident_bytes() + needed.total(), pages);
   HeldByAll held;
-  LimitWatch watch(
-      {options.max_seconds, options.max_memory, [&] { return held(); }, [&] { forecaster.look(options.forecast); }},
-      stop);
+  const bool follows = options.mpi && options.mpi->rank != 0;
+  std::optional<LimitWatch> watch;
+  if (!follows)
+    watch.emplace(Limits{options.max_seconds, options.max_memory, [&] { return held(); },
+                         [&] { forecaster.look(options.forecast); }},
+                  stop);
 
   RunResult result;
   if (options.values) {
@@ -143,7 +146,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
     result.images.resize(p.tensors.size());
   }
 
-  auto traces = RunTraces::open(loaded, options.trace, run_to_text(options, loaded.sha256));
+  auto traces = RunTraces::open(loaded, follows ? TraceOptions() : options.trace, run_to_text(options, loaded.sha256));
   if (!traces) return traces.diagnostics();
   Listeners l(loaded, options, stop);
   const std::vector<EventSink*> traced = traces->sinks();
@@ -157,7 +160,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   if (options.jitter) machine_options.jitter_seed = *options.jitter * 2 + 1;
   machine_options.faults = faults;
   machine_options.network = options.network;
-  machine_options.bursts = !traced.empty();
+  machine_options.bursts = !options.trace.files.empty();
   machine_options.stop = &stop;
   machine_options.pages = &pages;
   Machine machine(p, loaded.target, machine_options, result.images, l);
@@ -167,8 +170,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
 
   Diagnostics notes;
   std::optional<Crew> crew;
-  if (const Diagnostics refused = start_processes(machine, options.processes, crew, notes); refused.has_errors())
-    return refused;
+  if (const Diagnostics refused = start_processes(machine, options, crew, notes); refused.has_errors()) return refused;
   if (crew) held.count(crew->children());
   result.diagnostics.append(notes);
 
@@ -177,7 +179,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   RunEnd end{machine.run(), Limit::none};
   result.report.machine_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
-  end.limit = watch.reached();
+  end.limit = watch->reached();
   if (end.outcome.lost) {
     return failure(Code::RDU9003, "rdusim", "{}, in or after cycle {}", *end.outcome.lost,
                    options.reached == nullptr ? 0 : options.reached->load());
@@ -197,7 +199,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   } else if (!written->empty()) {
     concluded->report.traces = to_json(*written);
   }
-  watch.finish();
+  watch->finish();
   concluded->report.forecast = forecaster.made();
   concluded->report.peak_rss_bytes = peak_rss_bytes();
   concluded->report.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "models/processes/mpi_crew.h"
 #include "models/systemc/machine.h"
 #include "sim/exit_status.h"
 #include "sim/forecast.h"
@@ -31,8 +32,11 @@ struct RunOptions {
   std::optional<Cycle> max_cycles;
   std::optional<double> max_seconds;
   std::optional<Bytes> max_memory;  // absent: what this computer has
-  std::uint32_t processes = 1;      // of this computer, over which chips are divided where they can be
-  std::uint64_t shuffle_seed = 0;   // equal-time events in a random order (a test)
+  // One of several processes that mpirun started, all with the same options, divides the chips with the others. All but the
+  // first end with the machine: they have no limits, write no traces, and report nothing.
+  std::optional<MpiPlace> mpi;
+  std::uint32_t processes = 1;     // of this computer, over which chips are divided where they can be
+  std::uint64_t shuffle_seed = 0;  // equal-time events in a random order (a test)
   NetworkLevel network = NetworkLevel::fast;
   std::optional<std::uint64_t> jitter;  // links and stages are late at random, by this seed
   Understudy* understudy = nullptr;     // confirms the cure of a circular wait; may be null

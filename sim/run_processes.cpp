@@ -23,29 +23,44 @@ Bytes share_of(pid_t pid) {
   return 0;
 }
 
+// All but the first end here.
+void simulate_and_end(Machine& machine) {
+  try {
+    machine.run();
+    _exit(0);
+  } catch (const std::exception&) {
+    _exit(1);  // the first one, or mpirun, says that this one was lost
+  }
+}
+
 }  // namespace
 
-Diagnostics start_processes(Machine& machine, std::uint32_t asked, std::optional<Crew>& crew, Diagnostics& notes) {
+Diagnostics start_processes(Machine& machine, const RunOptions& options, std::optional<Crew>& crew,
+                            Diagnostics& notes) {
+  const std::uint32_t asked = options.mpi ? options.mpi->size : options.processes;
   if (asked < 2) return {};
-  const std::string where = fmt::format("--processes {}", asked);
+  const std::string where = options.mpi ? fmt::format("mpirun -n {}", asked) : fmt::format("--processes {}", asked);
+  const bool first = !options.mpi || options.mpi->rank == 0;
   if (const auto why = machine.undivided()) {
+    if (!first) _exit(0);
     notes.warning(Code::RDU6030, where, "the run takes one process: {}", *why);
     return {};
   }
   const std::uint32_t most = machine.most_processes();
   if (asked > most)
     notes.warning(Code::RDU6030, where, "the run takes {}: one for each chip, and one that listens to them", most);
-  auto started = Crew::start(std::min(asked, most));
-  if (!started) return failure(Code::RDU6031, where, "the system does not start {} processes", std::min(asked, most));
-  crew.emplace(std::move(*started));
-  machine.divide(*crew);
-  if (crew->rank() == 0) return {};
-  try {
-    machine.run();
-    _exit(0);
-  } catch (const std::exception&) {
-    _exit(1);  // the first one says that this one was lost
+  if (options.mpi) {
+    auto mail = join_mpi();
+    if (mail == nullptr) return failure(Code::RDU6032, where, "rdusim's module for MPI cannot be loaded");
+    crew.emplace(Crew::joined(std::move(mail)));
+  } else {
+    auto started = Crew::start(std::min(asked, most));
+    if (!started) return failure(Code::RDU6031, where, "the system does not start {} processes", std::min(asked, most));
+    crew.emplace(std::move(*started));
   }
+  machine.divide(*crew);
+  if (crew->rank() != 0) simulate_and_end(machine);
+  return {};
 }
 
 Bytes HeldByAll::operator()() {

@@ -1,4 +1,4 @@
-// A run over several processes of this computer (--processes), as far as the program can be divided.
+// A run over several processes of this computer (--processes), or of several (mpirun), as far as the program can be divided.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,14 @@
 #include "compiler/support/diagnostics.h"
 #include "models/processes/crew.h"
 #include "models/systemc/machine.h"
+#include "sim/run.h"
 
 namespace rdusim {
 
-// Starts the processes, none where they would not be used (a warning RDU6030 in `notes` says why). Those that are started
+// Starts the processes, or joins those that mpirun started, none where they would not be used (a warning RDU6030 in `notes` says why). Those that are started
 // run their chips and end here; only the first one comes back. The machine goes on using `crew`, empty before. Errors:
-// RDU6031.
-Diagnostics start_processes(Machine& machine, std::uint32_t asked, std::optional<Crew>& crew, Diagnostics& notes);
+// RDU6031, RDU6032.
+Diagnostics start_processes(Machine& machine, const RunOptions& options, std::optional<Crew>& crew, Diagnostics& notes);
 
 // What all processes of a run hold, asked from another thread. Before there are several, what this one does.
 class HeldByAll {

@@ -6,15 +6,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <csignal>
+
+#include "models/processes/shared_mail.h"
 
 namespace rdusim {
 
 std::optional<Crew> Crew::start(std::uint32_t processes) {
   Crew crew;
-  crew.mail_ = std::make_unique<SharedMail>(processes);
-  if (!crew.mail_->mapped()) return std::nullopt;
+  // Sooner or later every page of a ring is written to: up to 32 processes take 16 MB for mail, 64 MB for records.
+  const auto ring = [](std::size_t all, std::size_t rings, std::size_t least) {
+    return std::max(std::bit_floor(all / rings), least);
+  };
+  auto mail = std::make_unique<SharedMail>(
+      processes, ring(std::size_t{1} << 24, std::size_t{processes} * processes, std::size_t{1} << 14),
+      ring(std::size_t{1} << 26, processes - 1, std::size_t{1} << 21));
+  if (!mail->mapped()) return std::nullopt;
+  SharedMail& shared = *mail;
+  crew.mail_ = std::move(mail);
   const pid_t parent = getpid();
   for (std::uint32_t rank = 1; rank < processes; ++rank) {
     const pid_t pid = fork();
@@ -24,7 +36,7 @@ std::optional<Crew> Crew::start(std::uint32_t processes) {
       continue;
     }
     crew.children_.clear();  // they are not this one's
-    crew.mail_->is(rank);
+    shared.is(rank);
     std::signal(SIGINT, SIG_IGN);
     std::signal(SIGTERM, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -33,6 +45,12 @@ std::optional<Crew> Crew::start(std::uint32_t processes) {
     setrlimit(RLIMIT_CORE, &no_core);
     break;
   }
+  return crew;
+}
+
+Crew Crew::joined(std::unique_ptr<Mail> mail) {
+  Crew crew;
+  crew.mail_ = std::move(mail);
   return crew;
 }
 

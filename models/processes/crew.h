@@ -1,5 +1,5 @@
-// The processes of one run on one computer: forked from the one that was started, which is number 0, watched by it, and
-// none is left behind.
+// The processes of one run. On one computer: forked from the one that was started, which is number 0, watched by it, and
+// none is left behind. Those that mpirun started (mpi_crew.h) are watched by mpirun.
 //
 //   life   a child dies with its parent (PR_SET_PDEATHSIG), and is killed and waited for when the parent's Crew goes
 //   exits  with 0 once it has said all it has to say; anything else is a process that was lost
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "models/processes/shared_mail.h"
+#include "models/processes/mail.h"
 
 namespace rdusim {
 
@@ -22,13 +22,15 @@ class Crew {
   // Returns in every process, in each with another rank. Nothing where the system does not start them (none is left
   // then). Requires processes >= 2.
   static std::optional<Crew> start(std::uint32_t processes);
+  // Those that `mail` joins.
+  static Crew joined(std::unique_ptr<Mail> mail);
   Crew(Crew&&) = default;
   Crew& operator=(Crew&&) = delete;
   ~Crew();
 
   std::uint32_t rank() const { return mail_->rank(); }
   std::uint32_t size() const { return mail_->size(); }
-  SharedMail& mail() { return *mail_; }
+  Mail& mail() { return *mail_; }
 
   // In process 0: how a process ended that should not have ended ("process 2 of 4 was killed by signal 9"); nothing
   // while all is well.
@@ -43,7 +45,7 @@ class Crew {
   };
   Crew() = default;
 
-  std::unique_ptr<SharedMail> mail_;
+  std::unique_ptr<Mail> mail_;
   std::vector<Child> children_;  // of ranks 1, 2, ...
 };
 

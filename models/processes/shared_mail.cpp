@@ -29,8 +29,6 @@ struct SharedMail::Desk {
 
 namespace {
 
-constexpr std::size_t lanes = 2;
-
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* time) {
   static_assert(sizeof(word) == sizeof(std::uint32_t) && std::atomic<std::uint32_t>::is_always_lock_free);
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, time, nullptr, 0);
@@ -181,8 +179,17 @@ bool SharedMail::receive(std::uint32_t from, Lane lane, std::vector<std::byte>& 
   return whole;
 }
 
-std::uint32_t SharedMail::news() const {
+std::uint32_t SharedMail::news() {
   return desk(rank_)->news.load();
+}
+
+void SharedMail::leave() {
+  if (rank_ == 0) return;  // nobody waits for it any more
+  while (unsent()) {
+    const std::uint32_t seen = news();
+    pump();
+    if (unsent()) wait(seen);
+  }
 }
 
 void SharedMail::wait(std::uint32_t seen) {

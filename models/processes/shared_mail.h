@@ -1,8 +1,6 @@
 // Byte messages between the processes of one run on one computer: a ring of shared memory for each pair and lane.
 //
-//   order    messages of a lane from one process to another come whole, in the order in which they were sent
-//   waiting  send() never waits: what finds no room is kept, and moved on by pump(). wait() spins for some twenty
-//            microseconds, then sleeps until another process has written or read something, 50 ms at the most
+//   waiting  wait() spins for some twenty microseconds, then sleeps until another process has written or read something
 //   memory   mapped before fork(), taken page by page as it is written to, freed when the last process has gone
 //
 // A message may be longer than its ring: it goes through it piece by piece, so both ends must go on pumping and
@@ -17,38 +15,31 @@
 #include <span>
 #include <vector>
 
+#include "models/processes/mail.h"
+
 namespace rdusim {
 
-class SharedMail {
+class SharedMail final : public Mail {
  public:
-  enum Lane : std::uint8_t {
-    mail,     // between any two
-    records,  // to process 0 only: large
-  };
-
-  // Requires processes >= 2. `ring_bytes` of the lanes: powers of two. Without memory for them mapped() is false.
-  explicit SharedMail(std::uint32_t processes, std::size_t mail_bytes = 1U << 20, std::size_t record_bytes = 1U << 26);
-  ~SharedMail();
+  // Requires processes >= 2. Bytes of each ring: powers of two. Without memory for them mapped() is false.
+  explicit SharedMail(std::uint32_t processes, std::size_t mail_bytes = 1U << 20, std::size_t record_bytes = 1U << 20);
+  ~SharedMail() override;
   SharedMail(const SharedMail&) = delete;
   SharedMail& operator=(const SharedMail&) = delete;
 
   bool mapped() const { return base_ != nullptr; }
-  std::uint32_t size() const { return processes_; }
-  std::uint32_t rank() const { return rank_; }
+  std::uint32_t size() const override { return processes_; }
+  std::uint32_t rank() const override { return rank_; }
   // Which of them this process is; once, before anything is sent.
   void is(std::uint32_t rank) { rank_ = rank; }
 
-  // The parts one after the other are one message. Requires to != rank(), and to == 0 on the lane of records.
-  void send(std::uint32_t to, Lane lane, std::span<const std::span<const std::byte>> parts);
-  // The oldest message that has come whole replaces `message`.
-  bool receive(std::uint32_t from, Lane lane, std::vector<std::byte>& message);
-  // Moves on what was sent and found no room.
-  void pump();
-  bool unsent() const;
-
-  // To be asked before anything is received or pumped, so that wait() misses nothing that came since.
-  std::uint32_t news() const;
-  void wait(std::uint32_t seen);
+  void send(std::uint32_t to, Lane lane, std::span<const std::span<const std::byte>> parts) override;
+  bool receive(std::uint32_t from, Lane lane, std::vector<std::byte>& message) override;
+  void pump() override;
+  bool unsent() const override;
+  std::uint32_t news() override;
+  void wait(std::uint32_t seen) override;
+  void leave() override;
 
  private:
   struct Ring;

@@ -46,7 +46,7 @@ bool DividedRun::next_frame(std::uint32_t from) {
     for (const auto& [chip, record] : frames_[from]->chips) own_words_ -= record.words().size();
     return true;
   }
-  if (!crew_.mail().receive(from, SharedMail::records, bytes_)) return false;
+  if (!crew_.mail().receive(from, Mail::records, bytes_)) return false;
   Frame frame;
   if (!read_frame(from, bytes_, frame)) {
     lose("a process sent what is no frame");

@@ -36,7 +36,10 @@ std::set<TensorId> stored_on(const SpatialProgram& p, const Block& block) {
 DividedRun::DividedRun(MachineParts parts, Crew& crew) : m_(std::move(parts)), crew_(crew) {
   std::vector<std::uint64_t> work = work_of(m_.program);
   work.resize(m_.chips.size());
-  blocks_ = divide(work, crew.size(), m_.recording ? listening_share : 0);
+  // Processes that would have no chip are there, and have nothing to do.
+  const auto busy = static_cast<std::uint32_t>(work.size() - std::count(work.begin(), work.end(), 0)) + 1;
+  blocks_ = divide(work, std::min(crew.size(), busy), m_.recording ? listening_share : 0);
+  blocks_.resize(crew.size(), {blocks_.back().end, blocks_.back().end});
   owner_.resize(m_.chips.size());
   for (std::uint32_t rank = 0; rank < crew.size(); ++rank)
     std::fill(owner_.begin() + blocks_[rank].begin, owner_.begin() + blocks_[rank].end, rank);
@@ -58,17 +61,15 @@ DividedRun::DividedRun(MachineParts parts, Crew& crew) : m_(std::move(parts)), c
 MachineOutcome DividedRun::run() {
   if (listens()) begin_section(0);
   if (simulates(crew_.rank())) simulate();
-  SharedMail& mail = crew_.mail();
   if (!listens()) {
-    while (mail.unsent()) {
-      const std::uint32_t seen = mail.news();
-      mail.pump();
-      if (mail.unsent()) mail.wait(seen);
-    }
+    crew_.mail().leave();
     return {};
   }
   wait_until([&] { return ended_; });
   if (asked_to_stop() && !ended_) end(MachineOutcome::End::stopped, m_.told);
+  if (outcome_.lost) return std::move(outcome_);
+  if (outcome_.end == MachineOutcome::End::stopped) crew_.mail().order_stop();
+  crew_.mail().leave();
   outcome_.processes.push_back(work_);
   std::sort(outcome_.processes.begin(), outcome_.processes.end(),
             [](const ProcessWork& a, const ProcessWork& b) { return a.rank < b.rank; });
@@ -77,10 +78,11 @@ MachineOutcome DividedRun::run() {
 
 template <class Done>
 bool DividedRun::wait_until(Done&& done) {
-  SharedMail& mail = crew_.mail();
+  Mail& mail = crew_.mail();
   while (true) {
     const std::uint32_t seen = mail.news();
     mail.pump();
+    if (mail.stop_ordered()) return false;
     if (done()) return true;
     if (listens()) {
       if (ended_) return false;
@@ -163,7 +165,7 @@ std::optional<DividedRun::Agreed> DividedRun::agree(SectionId section) {
     const WindowHead head{agreed.least, agreed.last, agreed.finished, out_[to].set_bytes()};
     const auto parts = out_[to].parts();
     const std::span<const std::byte> all[] = {bytes_of_value(head), parts[0], parts[1]};
-    crew_.mail().send(to, SharedMail::mail, all);
+    crew_.mail().send(to, Mail::mail, all);
     out_[to].clear();
   }
   std::uint32_t from = 0;
@@ -182,7 +184,7 @@ std::optional<DividedRun::Agreed> DividedRun::agree(SectionId section) {
 }
 
 bool DividedRun::take_mail(std::uint32_t from, Agreed& agreed) {
-  if (!crew_.mail().receive(from, SharedMail::mail, bytes_)) return false;
+  if (!crew_.mail().receive(from, Mail::mail, bytes_)) return false;
   Taker taker(bytes_);
   const auto head = taker.take<WindowHead>();
   const auto sets = taker.take(head.set_bytes);
@@ -202,7 +204,7 @@ void DividedRun::send_frame(FrameHead head, const std::vector<std::span<const st
   head.set_bytes = sets.size();
   std::vector<std::span<const std::byte>> all{bytes_of_value(head), sets};
   all.insert(all.end(), parts.begin(), parts.end());
-  crew_.mail().send(0, SharedMail::records, all);
+  crew_.mail().send(0, Mail::records, all);
 }
 
 void DividedRun::tell_window() {

@@ -11,7 +11,7 @@ namespace rdusim::cli {
 
 ExitStatus compile(const CompileRequest& request);
 // `stop` is raised by Ctrl-C; what was learnt so far is printed.
-ExitStatus run(const RunRequest& request, std::atomic<bool>& stop);
+ExitStatus run(RunRequest request, std::atomic<bool>& stop);
 ExitStatus assemble(const AssembleRequest& request);
 ExitStatus check(const CheckRequest& request);
 ExitStatus show(const ShowRequest& request);

@@ -1,9 +1,8 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 #include "compiler/support/file.h"
 #include "sim/cli/commands.h"
@@ -122,22 +121,31 @@ bool may_wait_in_a_circle(const SpatialProgram& p) {
   });
 }
 
-// Several processes that each take themselves for the only one would write over each other's files. The first one says so.
-std::optional<ExitStatus> refuse_mpirun() {
-  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
-  if (size == nullptr || std::strtol(size, nullptr, 10) < 2) return std::nullopt;
-  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  if (rank != nullptr && std::string_view(rank) != "0") return ExitStatus::request_fault;
-  Diagnostics d;
-  d.error(Code::RDU6032, "mpirun", "it started {} processes, and this rdusim is built without MPI", size)
-      .suggest("rdusim run --processes {} divides a run over processes of one computer", size);
-  return fail(d);
+// Of the processes that mpirun starts all but the first say and write nothing: what is wrong, the first one says.
+void follow(RunRequest& request) {
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere >= 0) {
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+  }
+  request.report.clear();
+  request.dot.clear();
+  request.save.clear();
 }
 
 }  // namespace
 
-ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
-  if (const auto refused = refuse_mpirun()) return *refused;
+ExitStatus run(RunRequest request, std::atomic<bool>& stop) {
+  const auto mpi = place_in_mpirun();
+  const bool first = !mpi || mpi->rank == 0;
+  if (!first) follow(request);
+  if (mpi && !mpi_module()) {
+    // Each would take itself for the only one, and write over what the others write.
+    Diagnostics d;
+    d.error(Code::RDU6032, "mpirun", "it started {} processes, and this rdusim is built without MPI", mpi->size)
+        .suggest("rdusim run --processes {} divides a run over processes of one computer", mpi->size);
+    return fail(d);
+  }
   auto loaded = load_program(request.program, {request.chips, request.target, request.allow_refuted});
   if (!loaded) return fail(loaded.diagnostics());
   report(loaded->warnings);
@@ -152,6 +160,7 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
   options.jitter = request.jitter;
   options.network = request.flit_network ? NetworkLevel::flit : NetworkLevel::fast;
   options.set = request.set;
+  options.mpi = mpi;
   options.processes = request.processes;
   options.max_cycles = request.max_cycles;
   options.max_seconds = request.max_seconds;
@@ -170,7 +179,7 @@ ExitStatus run(const RunRequest& request, std::atomic<bool>& stop) {
 
   // It stands by only for a program that may wait in a circle.
   std::optional<Understudy> understudy;
-  if (request.faults.empty() && may_wait_in_a_circle(loaded->program)) {
+  if (first && request.faults.empty() && may_wait_in_a_circle(loaded->program)) {
     understudy.emplace(*loaded, options);
     options.understudy = &*understudy;
   }

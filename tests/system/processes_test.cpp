@@ -178,14 +178,14 @@ TEST_CASE("faults take one process, a chip no more than one, and it is said") {
   CHECK(rdusim({"run", "prog.bin", "--processes", "257"}, folder).status == 2);
 }
 
-TEST_CASE("what mpirun starts several times is refused once, before anything is written") {
+TEST_CASE("without its module for MPI, what mpirun starts several times is refused once, before anything is written") {
   const Folder folder;
   compile(folder, matmul(32, 512, 64), {"--chips", "2", "--shard", "row"});
-  const Outcome first =
-      shell("OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 $rdusim run prog.bin --report report.json", folder);
+  const std::string copy = "cp $rdusim alone && OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=";
+  const Outcome first = shell(copy + "0 ./alone run prog.bin --report report.json", folder);
   CHECK(first.status == 2);
   CHECK(errors_of(first) == "RDU6032");
-  const Outcome second = shell("OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 $rdusim run prog.bin", folder);
+  const Outcome second = shell(copy + "1 ./alone run prog.bin", folder);
   CHECK(second.status == 2);
   CHECK(second.err.empty());
   CHECK_FALSE(folder.has("report.json"));
@@ -218,8 +218,19 @@ std::set<pid_t> await_children(const Running& running) {
   return children;
 }
 
+// Whether it still runs, after five seconds at the latest. One that nobody has waited for is there, and does not.
 bool lives(pid_t pid) {
-  return kill(pid, 0) == 0;
+  for (int i = 0; i < 500; ++i) {
+    std::FILE* f = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
+    char state = 'X';
+    if (f != nullptr) {
+      if (std::fscanf(f, "%*d %*s %c", &state) != 1) state = 'X';
+      std::fclose(f);
+    }
+    if (state == 'X' || state == 'Z') return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
 }
 
 TEST_CASE("a process that is killed ends the run with one line and status 70, and none is left") {
@@ -250,6 +261,73 @@ TEST_CASE("Ctrl-C ends all processes of a run, and what was learnt so far is rep
   CHECK(outcome.status == 130);
   CHECK(text(parsed(folder.read("report.json")), "verdict") == "limit");
   for (const pid_t pid : children) CHECK_FALSE(lives(pid));
+}
+
+bool with_mpi(const Folder& folder) {
+  const bool there = shell("command -v mpirun && ls $(dirname $rdusim)/librdusim_mpi.so", folder).status == 0;
+  if (!there) MESSAGE("not run: without Open MPI");
+  return there;
+}
+
+// As over(), by mpirun.
+Kept by_mpirun(const Folder& folder, std::uint32_t processes, const std::string& options,
+               const std::string& program = "prog.bin") {
+  const Outcome o =
+      shell("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n " +
+                std::to_string(processes) + " $rdusim run " + program + " --report m.json --trace m.rdulog " + options,
+            folder);
+  INFO(o.err);
+  REQUIRE(folder.has("m.json"));
+  Kept k;
+  k.status = o.status;
+  const Json report = parsed(folder.read("m.json"));
+  if (text(report, "verdict") == "pass") CHECK(report.find("host")->find("processes")->as_array()->size() == processes);
+  k.report = without_host(report);
+  k.trace = folder.read("m.rdulog");
+  shell("rm m.json m.rdulog", folder);
+  return k;
+}
+
+TEST_CASE("a run over the processes of mpirun is the run of one: what passes, what fails, and what is limited") {
+  const Folder folder;
+  if (!with_mpi(folder)) return;
+  compile(folder, matmul(32, 2048, 64), {"--chips", "4", "--shard", "row", "--collective", "ring"});
+  const Kept one = over(folder, 1, {});
+  Folder broken;
+  edited(broken, "all_reduce.fold_c0", "bodies", "[[1, \"port 0\"], [1, \"accumulator\"]]");
+  const Kept failing = over(broken, 1, {"--allow-refuted"}, "edited.bin");
+  for (const std::uint32_t processes : {2, 3}) {
+    CAPTURE(processes);
+    const Kept many = by_mpirun(folder, processes, "");
+    CHECK(many.status == 0);
+    CHECK(many.report == one.report);
+    CHECK((many.trace == one.trace));
+  }
+  const Kept fails = by_mpirun(broken, 3, "--allow-refuted", "edited.bin");
+  CHECK(fails.status == 1);
+  CHECK(fails.report == failing.report);
+  CHECK((fails.trace == failing.trace));
+  CHECK(by_mpirun(folder, 2, "--max-cycles 5000").status == 3);
+}
+
+TEST_CASE("a process of mpirun that is killed ends the others") {
+  const Folder folder;
+  if (!with_mpi(folder)) return;
+  compile(folder, matmul(1024, 4096, 4096), {"--chips", "4"});  // tens of seconds
+  Running running({"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun", "--oversubscribe", "-n",
+                   "3", RDUSIM_BINARY, "run", "prog.bin", "--timing-only", "--report", "report.json"},
+                  folder, {}, "/usr/bin/env");
+  std::set<pid_t> ranks;
+  for (int i = 0; i < 1000 && ranks.size() < 3; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ranks = children_of(running.pid());
+  }
+  REQUIRE(ranks.size() == 3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  kill(*ranks.rbegin(), SIGKILL);
+  CHECK(running.finish().status != 0);
+  CHECK_FALSE(folder.has("report.json"));
+  for (const pid_t pid : ranks) CHECK_FALSE(lives(pid));
 }
 
 }  // namespace

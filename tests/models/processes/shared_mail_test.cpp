@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/processes/crew.h"
+#include "models/processes/shared_mail.h"
 
 namespace rdusim::shared_mail_test {
 namespace {
