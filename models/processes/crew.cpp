@@ -17,13 +17,13 @@ namespace rdusim {
 
 std::optional<Crew> Crew::start(std::uint32_t processes) {
   Crew crew;
-  // Sooner or later every page of a ring is written to: up to 32 processes take 16 MB for mail, 64 MB for records.
+  // Sooner or later every page of a ring is written to: up to 16 processes take 16 MB for mail, 32 MB for records.
   const auto ring = [](std::size_t all, std::size_t rings, std::size_t least) {
     return std::max(std::bit_floor(all / rings), least);
   };
   auto mail = std::make_unique<SharedMail>(
       processes, ring(std::size_t{1} << 24, std::size_t{processes} * processes, std::size_t{1} << 14),
-      ring(std::size_t{1} << 26, processes - 1, std::size_t{1} << 21));
+      ring(std::size_t{1} << 25, processes - 1, std::size_t{1} << 21));
   if (!mail->mapped()) return std::nullopt;
   SharedMail& shared = *mail;
   crew.mail_ = std::move(mail);

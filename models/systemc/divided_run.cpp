@@ -177,7 +177,7 @@ std::optional<DividedRun::Agreed> DividedRun::agree(SectionId section) {
   });
   if (!all) return std::nullopt;
   // What is listened to lies far behind: it comes first.
-  constexpr std::size_t most_words = std::size_t{8} << 20;
+  constexpr std::size_t most_words = std::size_t{1} << 21;
   if (listens() && own_words_ > most_words && !wait_until([&] { return own_words_ <= most_words; }))
     return std::nullopt;
   return agreed;
@@ -220,8 +220,14 @@ void DividedRun::tell_window() {
   if (m_.recording) {
     for (std::uint32_t i = block.begin; i < block.end; ++i) {
       if (!m_.chips[i] || recorded_[i].empty()) continue;
-      frame.chips.emplace_back(i, spare());
-      std::swap(recorded_[i], frame.chips.back().second);
+      if (listens()) {
+        // It may be long until it is listened to.
+        frame.chips.emplace_back(i, recorded_[i].packed());
+        recorded_[i].clear();
+      } else {
+        frame.chips.emplace_back(i, spare());
+        std::swap(recorded_[i], frame.chips.back().second);
+      }
     }
   }
   frame.head.chips = static_cast<std::uint32_t>(frame.chips.size());
@@ -250,6 +256,7 @@ EventRecord DividedRun::spare() {
 
 void DividedRun::put_aside(EventRecord record) {
   record.clear();
+  if (spare_.size() >= m_.chips.size()) return;
   spare_.push_back(std::move(record));
 }
 

@@ -91,6 +91,14 @@ constexpr Tags tags_of<PartialFolded>() {
 
 }  // namespace
 
+EventRecord EventRecord::packed() const {
+  EventRecord r;
+  r.data_.assign(data_.begin(), data_.begin() + static_cast<std::ptrdiff_t>(size_));
+  r.size_ = size_;
+  r.groups_ = groups_;
+  return r;
+}
+
 bool EventRecord::read(std::span<const std::byte> words, std::span<const ProvenanceId> ids) {
   static constexpr Tags tags[] = {
 #define RDU_TAGS(Event) tags_of<Event>(),

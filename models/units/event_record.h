@@ -44,6 +44,8 @@ class EventRecord {
     size_ = 0;
   }
 
+  // The same in no more memory than it takes, to be kept for longer.
+  EventRecord packed() const;
   // A record goes to another process as its words, and is made of them again there: `ids` are the numbers, here, of the
   // sets of contributions that it names, by their numbers there. False where the bytes are no record.
   std::span<const std::uint64_t> words() const { return {data_.data(), size_}; }
