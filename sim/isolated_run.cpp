@@ -83,6 +83,7 @@ IsolatedRun from_json(const std::string& text) {
   options.reached = nullptr;
   options.pages = nullptr;
   options.processes = 1;
+  options.mpi.reset();
   options.forecast = {};
   options.understudy = nullptr;
   options.trace = {};
