@@ -127,15 +127,6 @@ TEST_CASE("a repeatable option takes one value at a time, so that the program ma
   CHECK(holds(o.err, "missing.bin: error RDU1001"));
 }
 
-TEST_CASE("what this version does not do is refused, not ignored") {
-  for (const auto& words : std::vector<std::vector<std::string>>{{"run", "p", "--processes", "2"}}) {
-    CAPTURE(words);
-    const Outcome o = rdusim(words);
-    CHECK(o.status == 2);
-    CHECK(holds(o.err, "error RDU6006 not-yet-supported"));
-  }
-}
-
 TEST_CASE("explain knows every code by number and by name, and says so of those it does not know") {
   const Outcome by_code = rdusim({"explain", "RDU4102"});
   CHECK(by_code.status == 0);
