@@ -37,17 +37,39 @@ std::string told(const IsolatedRun& run) {
 }
 
 // The least depth that resolves a circular wait, instead of the guess that a look at its members gives.
-void suggest_cure(const SpatialProgram& p, Understudy* understudy, Diagnosis& d) {
+bool suggest_depth(const SpatialProgram& p, Understudy* understudy, Diagnosis& d) {
   const auto cure = find_cure(p, d.shallow);
-  if (!cure) return;
+  if (!cure) return false;
   d.diagnostic.help.clear();
   d.diagnostic.suggest(
       "give buffer '{}' a depth of {} instead of {}: the least with which the program ends, all others as they are",
       p.buffer(cure->buffer).name, cure->needed, cure->given);
   const auto confirmed = understudy == nullptr ? std::nullopt : understudy->confirm(*cure);
-  if (!confirmed) return;
-  d.diagnostic.suggest("tried: with {} it {}, with {} it {}", cure->needed, told(confirmed->with), cure->needed - 1,
-                       told(confirmed->one_less));
+  if (confirmed)
+    d.diagnostic.suggest("tried: with {} it {}, with {} it {}", cure->needed, told(confirmed->with), cure->needed - 1,
+                         told(confirmed->one_less));
+  return true;
+}
+
+// The order of what one of its members does that resolves a circular wait, with all depths as they are.
+void suggest_order(const SpatialProgram& p, const MachineOutcome& outcome, bool or_depth, Understudy* understudy,
+                   Diagnosis& d) {
+  std::vector<StageId> members;
+  for (const std::size_t i : d.chain)
+    if (outcome.waiting[i].stage) members.push_back(outcome.waiting[i].stage->stage);
+  const auto exchange = find_exchange(p, members);
+  if (!exchange) return;
+  if (!or_depth) d.diagnostic.help.clear();
+  d.diagnostic.suggest("{}{}: then the program ends, with all depths as they are", or_depth ? "or " : "",
+                       exchange_text(p, *exchange));
+  const auto confirmed = understudy == nullptr ? std::nullopt : understudy->confirm(*exchange);
+  if (confirmed)
+    d.diagnostic.suggest("tried: in that order it {}, as it is it {}", told(confirmed->with), told(confirmed->without));
+}
+
+void suggest_cure(const SpatialProgram& p, const MachineOutcome& outcome, Understudy* understudy, Diagnosis& d) {
+  const bool depth = suggest_depth(p, understudy, d);
+  suggest_order(p, outcome, depth, understudy, d);
 }
 
 // Who asked for a fault takes a pass for 'harmless': so a fault that did not happen is said, and is no pass.
@@ -145,7 +167,7 @@ Result<RunResult> conclude(const LoadedProgram& loaded, const RunOptions& option
   } else if (outcome.end == MachineOutcome::End::quiescent) {
     Diagnosis d = diagnose(outcome, {l.instances, l.handshakes, l.tokens, l.semaphores, l.barriers, l.collectives,
                                      l.statistics, l.flight});
-    if (d.kind == StuckKind::circular_wait && options.faults.empty()) suggest_cure(p, options.understudy, d);
+    if (d.kind == StuckKind::circular_wait && options.faults.empty()) suggest_cure(p, outcome, options.understudy, d);
     r.verdict = verdict_of(d.kind);
     result.status = ExitStatus::program_fault;
     result.dot = std::move(d.dot);

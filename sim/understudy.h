@@ -4,8 +4,10 @@
 
 #include <sys/types.h>
 
-#include <vector>
+#include <optional>
+#include <utility>
 
+#include "compiler/ir/phase_order.h"
 #include "sim/cure.h"
 #include "sim/isolated_run.h"
 
@@ -22,10 +24,17 @@ class Understudy {
   struct Confirmed {
     IsolatedRun with, one_less;  // runs with the depth of the cure, and with one page less
   };
-  // Nothing where the runs could not be made. Once.
+  struct ConfirmedOrder {
+    IsolatedRun with, without;  // runs with the exchange, and of the program as it is
+  };
+  // Nothing where the runs could not be made.
   std::optional<Confirmed> confirm(const Cure& cure);
+  std::optional<ConfirmedOrder> confirm(const PhaseExchange& exchange);
 
  private:
+  struct Line;
+  std::optional<std::pair<IsolatedRun, IsolatedRun>> ask(const Line& line);
+
   pid_t pid_ = -1;
   int to_ = -1, from_ = -1;
 };

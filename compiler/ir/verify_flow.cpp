@@ -4,6 +4,7 @@
 #include "compiler/ir/clusters.h"
 #include "compiler/ir/least_depths.h"
 #include "compiler/ir/memory_order.h"
+#include "compiler/ir/phase_order.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/repetition.h"
 #include "compiler/ir/rules.h"
@@ -45,7 +46,17 @@ std::string wait_text(const SpatialProgram& p, const UntimedWait& w) {
                                   p.stage(w.on).name);
 }
 
-// The buffer of a circular wait that takes the least memory to deepen until all runs to its end.
+// Another order in which a stage of a circular wait does what it does, with which all runs to its end.
+bool suggest_order(Diagnostic& d, const SpatialProgram& p, const std::vector<UntimedWait>& cycle) {
+  std::vector<StageId> stages;
+  for (const UntimedWait& w : cycle) stages.push_back(w.stage);
+  const auto exchange = find_exchange(p, stages);
+  if (exchange) d.suggest("{}: then it ends with the depths that it has", exchange_text(p, *exchange));
+  return exchange.has_value();
+}
+
+// The buffer of a circular wait that takes the least memory to deepen until all runs to its end; and the order that
+// needs no more.
 void suggest_cure(Diagnostic& d, const SpatialProgram& p, const std::vector<UntimedWait>& cycle) {
   const std::vector<std::uint64_t> least = least_depths(p);
   const UntimedWait* best = nullptr;
@@ -62,8 +73,8 @@ void suggest_cure(Diagnostic& d, const SpatialProgram& p, const std::vector<Unti
   if (best != nullptr) {
     d.suggest("deepen '{}' to {} pages (it has {}); one less still hangs", p.buffer(best->buffer).name,
               least[best->buffer.value], p.buffer(best->buffer).depth_pages);
-    return;
   }
+  if (suggest_order(d, p, cycle) || best != nullptr) return;
   for (const UntimedWait& w : cycle)
     if (w.for_room) {
       d.suggest("change the order in which '{}' takes its pages: no depth of '{}' alone resolves it",
