@@ -245,7 +245,7 @@ class Chip {
   void take_arrival(const ReceiveState& r, const ReceiveChannel& ch, std::uint64_t page);
   void lie_beside(const ReceiveChannel& ch, const PageTag& tag);
   void interleave(const ReceiveChannel& ch, std::uint64_t page);
-  bool carries(std::uint32_t link, Cycle& from, Bytes size, bool signal);
+  std::uint32_t carried(std::uint32_t link, Cycle& from, Bytes size, bool signal);
 
   // values
   struct View {  // (a chunk of) a page as a firing sees it

@@ -344,10 +344,10 @@ void Chip::take_arrival(const ReceiveState& r, const ReceiveChannel& ch, std::ui
   if (laws_.values) std::copy_n(staged_slot(b, from), std::min(h.bytes, b.slot_bytes), slot(b, b.initial + page));
 }
 
-// Whether a link carries what is offered at `from`; it may do so later.
-bool Chip::carries(std::uint32_t link, Cycle& from, Bytes size, bool signal) {
+// How often a link carries what is offered at `from`; it may do so later.
+std::uint32_t Chip::carried(std::uint32_t link, Cycle& from, Bytes size, bool signal) {
   LinkFaults& f = c_.link_faults[link];
-  if (!f.faulty) return true;
+  if (!f.faulty) return 1;
   ChipLink& l = c_.links[link];
   const std::uint64_t n = f.transfers++;
   if (c_.faults.strikes(FaultKind::link_stall, l.id(), n)) l.hold(from, link_stall);
@@ -356,7 +356,8 @@ bool Chip::carries(std::uint32_t link, Cycle& from, Bytes size, bool signal) {
     tell(LinkUsed{now_, l.id(), broken.slot.begin, broken.slot.end, size, signal});
     from = broken.arrival + l.latency();  // the other end asks again
   }
-  return !c_.faults.down(l.id(), n);
+  if (c_.faults.down(l.id(), n)) return 0;
+  return c_.faults.strikes(FaultKind::link_duplicate, l.id(), n) ? 2 : 1;
 }
 
 }  // namespace rdusim

@@ -13,11 +13,15 @@ Cycle Chip::hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes
   ChipLink& link = c_.links[r.link];
   const Bytes size = r.signal ? link.signal_bytes() : std::max<Bytes>(bytes, link.signal_bytes());
   if (jitter_ != 0) from += delay(link.id().value, from, most_link_delay);
-  if (!c_.link_faults.empty() && !carries(r.link, from, size, r.signal)) return from;
-  const ChipLink::Transfer t = link.send(from, size);
-  tell(LinkUsed{now_, link.id(), t.slot.begin, t.slot.end, size, r.signal});
-  const Cycle arrival = std::max(t.arrival, last_byte + link.latency());
-  outside_.post(r.to_chip, arrival + r.tail, {r.then.kind(), r.then.unit(), bytes});
+  std::uint32_t times = c_.link_faults.empty() ? 1 : carried(r.link, from, size, r.signal);
+  Cycle arrival = from;
+  for (; times > 0; --times) {
+    const ChipLink::Transfer t = link.send(from, size);
+    tell(LinkUsed{now_, link.id(), t.slot.begin, t.slot.end, size, r.signal});
+    arrival = std::max(t.arrival, last_byte + link.latency());
+    outside_.post(r.to_chip, arrival + r.tail, {r.then.kind(), r.then.unit(), bytes});
+    from = arrival + link.latency();  // no acknowledgement has come
+  }
   return arrival;
 }
 

@@ -5,6 +5,7 @@
 
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
+#include "tests/system/stream_program.h"
 
 namespace rdusim::test::fault_matrix_test {
 namespace {
@@ -144,6 +145,43 @@ TEST_CASE("a partial sum of the trip before is caught, and several trips alone r
   check_caught(folder, "partial_trip,partial_block,sum_order");
 }
 
+TEST_CASE("a buffer of a page less than it must have is caught where it hangs, with values and without") {
+  const Folder folder;
+  StreamProgram s("whole");  // 'second' waits for what 'first' makes of all eight
+  const GroupId g = s.group();
+  const BufferId in = s.buffer("in", g, 1), a = s.buffer("a", g, 1), b = s.buffer("b", g, 8),
+                 sum = s.buffer("sum", g, 1), out = s.buffer("out", g, 1);
+  const TensorId x = s.tensor("x", TensorRole::input, 8, 7), y = s.tensor("y", TensorRole::output, 1);
+  const StageId load = s.load("load", x, g, in, 8);
+  const StageId both = s.copy("both", g, in, {a, b}, 8);
+  const StageId first = s.fold("first", g, a, {}, sum, 8), second = s.fold("second", g, b, {sum}, out, 8);
+  const StageId store = s.store("store", y, g, out, 1);
+  s.join(load, in, {both});
+  s.join(both, a, {first});
+  s.join(both, b, {second});
+  s.join(first, sum, {second});
+  s.join(second, out, {store});
+  REQUIRE(assemble(folder, s).status == 0);
+  check_caught(folder, "depth_less");
+  const Outcome hung = rdusim({"run", "prog.bin", "--inject", "depth_less@b"}, folder);
+  CHECK(hung.status == 1);
+  CHECK(errors_of(hung) == "RDU7018");
+}
+
+TEST_CASE("what a link brings twice after a lost acknowledgement is caught, whatever it was") {
+  std::map<std::string, std::int64_t> caught;  // by target: tokens, semaphores, barriers
+  for (const Program& p : programs()) {
+    CAPTURE(p.target);
+    CAPTURE(p.algorithm);
+    const Json m = matrix(p, {"--seeds", "8", "--kinds", "link_duplicate"});
+    CHECK(number(m, "all", "missed") == 0);
+    CHECK(number(m, "all", "elsewhere") == 0);
+    caught[p.target] += number(m, "all", "caught");
+  }
+  CHECK(caught.size() == 3);
+  for (const auto& [target, n] : caught) CHECK(n > 0);
+}
+
 // A bit within the bound, which a check of the bound alone cannot see: the matrix says so.
 TEST_CASE("a fault that no check notices and that is not harmless is missed, with status 1") {
   const Folder folder;
@@ -190,6 +228,8 @@ TEST_CASE("faults of unknown kinds, and of values in a run that has none, are re
 }
 
 TEST_CASE("with links and stages late at random, values and verdicts stay as they are") {
+  // A hundred seeds and more between them.
+  int next = 0;
   for (const Program& p : programs()) {
     CAPTURE(p.target);
     CAPTURE(p.algorithm);
@@ -198,16 +238,17 @@ TEST_CASE("with links and stages late at random, values and verdicts stay as the
             {"--chips", p.chips, "--shard", "row", "--target", p.target, "--collective", p.algorithm});
     const Json calm = run(folder);
     std::int64_t later = 0;
-    for (const std::string seed : {"1", "2", "3", "4", "5"}) {
+    for (int i = 0; i < 13; ++i) {
+      const std::string seed = std::to_string(++next);
       CAPTURE(seed);
       const Json late = run(folder, {"--jitter", seed});
       check_exact_pass(late);
       CHECK(text(late, "outputs", 0, "sha256") == text(calm, "outputs", 0, "sha256"));
       later += number(late, "cycles", "simulated") > number(calm, "cycles", "simulated");
       // The same seed delays the same things.
-      if (seed == "1") CHECK(without_host(run(folder, {"--jitter", seed})) == without_host(late));
+      if (i == 0) CHECK(without_host(run(folder, {"--jitter", seed})) == without_host(late));
     }
-    CHECK(later == 5);
+    CHECK(later > 10);  // now and then nothing that counts is late
   }
 }
 
