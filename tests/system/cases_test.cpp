@@ -26,6 +26,41 @@ TEST_CASE("1024 columns over 24 chips are refused, not cut in 25 pieces") {
       {"1024", "24 chips", "1, 2, 4, 8, 16 or 32 chips"});
 }
 
+// https://github.com/aliyun/SimAI/issues/140: of sixteen chips and two switches, a ring over two of them took in the
+// switches, and groups of nine of eighteen nodes were made. A machine here has chips; what joins its nodes is links.
+TEST_CASE("a ring has chips for members and nothing else, as many as take part, and no more than there are") {
+  const Folder folder;
+  const std::vector<std::string> ring = {"--target", "sn40l", "--shard", "row", "--collective", "ring"};
+  const auto with = [&](const std::string& chips) {
+    std::vector<std::string> options = ring;
+    options.insert(options.end(), {"--chips", chips});
+    return options;
+  };
+  // The machine's two nodes of eight are sixteen chips, whatever stands between them.
+  check_says(refused(folder, matmul(32, 1152, 64), with("18"), "RDU2009"), {"18 chips", "has 16"});
+  // Two chips: a ring of these two, over the links between them.
+  const Json two = compile_and_run(folder, matmul(32, 1152, 64), with("2"));
+  check_exact_pass(two);
+  CHECK(text(two, "decisions", "collectives", 0, "members") == "0..1");
+  CHECK(list(two, "links").size() == 2);
+  // Nine of sixteen are a ring of nine chips of both nodes. Of a program over two, a group of nine is refused.
+  const Json nine = compile_and_run(folder, matmul(32, 1152, 64), with("9"));
+  check_exact_pass(nine);
+  const Json of_nine = parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder).out);
+  CHECK(list(of_nine, "collectives", 0, "members").size() == 9);
+  compile(folder, matmul(32, 1152, 64), with("2"));
+  Json program = parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder).out);
+  std::string text = to_text(program);
+  const std::size_t members = text.find("\"members\":");
+  REQUIRE(members != std::string::npos);
+  const std::size_t end = text.find(']', members);
+  text.replace(members, end - members + 1, "\"members\": [0, 1, 2, 3, 4, 5, 6, 7, 8]");
+  folder.write("program.json", text);
+  const Outcome made = rdusim({"assemble", "program.json", "-o", "nine.bin"}, folder);
+  CHECK(made.status != 0);
+  check_says(made, {"RDU3002", "refers to chip 2, and there are 2", "refers to chip 8, and there are 2"});
+}
+
 // https://github.com/vllm-project/vllm/issues/52051: gpt-oss-120b's hidden size, padded to 3072 without a word.
 TEST_CASE("2880 columns over 8 and 12 chips are refused with the slice that is no whole tiles") {
   const Folder folder;
