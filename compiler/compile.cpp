@@ -54,12 +54,12 @@ constexpr NamedPass pinned_order[] = {
 };
 
 Result<SpatialProgram> run_passes(Result<SpatialProgram> program, const Target& target, std::string_view first,
-                                  std::string_view last, SizeBy size_by = SizeBy::throughput) {
+                                  std::string_view last) {
   bool on = false;
   const bool certified = program.ok() && program->certificate;
   for (const NamedPass& pass : pinned_order) {
     on = on || pass.name == first;
-    if (on && pass.name == "size" && size_by == SizeBy::minimum)
+    if (on && pass.name == "size" && program->header.plan.least_depths)
       program = std::move(program).then([&](SpatialProgram p) { return size_by_minimum(std::move(p)); });
     if (on) program = std::move(program).then([&](SpatialProgram p) { return pass.run(std::move(p), target); });
     if (!program.ok() || pass.name == last) return program;
@@ -89,7 +89,7 @@ Result<SpatialProgram> compile(const OperatorGraph& graph, const Target& target,
   }
   ShardPlan plan = options.plan;
   if (plan.chips > 1 && plan.kind == ShardKind::none) plan.kind = fitting_kind(graph, plan.chips, target.native_tile);
-  return run_passes(start(graph, target, plan), target, "lower", options.stop_after, options.size_by);
+  return run_passes(start(graph, target, plan), target, "lower", options.stop_after);
 }
 
 Result<SpatialProgram> shard_loaded(const SpatialProgram& program, const ShardPlan& plan, const Target& target) {

@@ -11,12 +11,9 @@
 
 namespace rdusim {
 
-enum class SizeBy : std::uint8_t { throughput, minimum };
-
 struct CompileOptions {
-  ShardPlan plan;            // chips 1 and portable: one chip, to be sharded when it is loaded
-  std::string stop_after;    // name of a pass; empty: all
-  SizeBy size_by = SizeBy::throughput;  // depths of buffers: to keep the machine busy, or the least that end
+  ShardPlan plan;          // chips 1 and portable: one chip, to be sharded when it is loaded
+  std::string stop_after;  // name of a pass; empty: all
 };
 
 // The passes in their pinned order. Errors: RDU4xxx, and RDU3xxx where a pass broke a rule.

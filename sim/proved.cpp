@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "compiler/ir/enum_names.h"
 
@@ -33,6 +34,14 @@ std::string scope_line(const SpatialProgram& p, const Certificate& c) {
       }));
   if (narrow != 0 && p.operators && !p.operators->assumes.empty())
     return fmt::format("scope: this input only: the operators were made for {}", p.operators->assumes);
+  std::vector<const Stage*> marked;
+  for (const Stage& s : p.stages)
+    if (!s.assumes.empty()) marked.push_back(&s);
+  if (narrow != 0 && !marked.empty()) {
+    const Stage& s = *marked.front();
+    return fmt::format("scope: this input only: the rates of stage '{}'{} depend on data, and are those of: {}", s.name,
+                       marked.size() == 1 ? "" : fmt::format(" and {} more", marked.size() - 1), s.assumes);
+  }
   if (narrow != 0) return fmt::format("scope: {} obligations are proved of this input only", narrow);
   // The rules that the verifier holds a program to leave nothing that could depend on time or on data.
   std::string line =
@@ -44,6 +53,28 @@ std::string scope_line(const SpatialProgram& p, const Certificate& c) {
   if (indexed != 0)
     line += fmt::format("; of {} loads by index, which rows they bring is looked at as a run takes them", indexed);
   return line;
+}
+
+Json circle_rows(const SpatialProgram& p, const Certificate& c) {
+  JsonArray rows;
+  for (const CircleClaim& circle : c.circles) {
+    JsonArray stages, buffers;
+    for (const StageId id : circle.stages)
+      if (id.value < p.stages.size()) stages.push_back(p.stage(id).name);
+    for (const BufferId id : circle.buffers)
+      if (id.value < p.buffers.size())
+        buffers.push_back(Json().set("name", p.buffer(id).name).set("depth_pages", p.buffer(id).depth_pages));
+    rows.push_back(Json()
+                       .set("section", circle.section.value)
+                       .set("stages", std::move(stages))
+                       .set("buffers", std::move(buffers))
+                       .set("cycles", circle.cycles)
+                       .set("parts", circle.parts)
+                       .set("rounds", circle.rounds)
+                       .set("way_cycles", circle.way)
+                       .set("least_cycles", circle.bound() ? Json(*circle.bound()) : Json()));
+  }
+  return rows;
 }
 
 Json proved_and_observed(const Instances& instances, const Certificate& c, const HandshakeChecker& handshakes,
@@ -82,6 +113,7 @@ Json proved_and_observed(const Instances& instances, const Certificate& c, const
       .set("obligations", std::move(obligations))
       .set("scope", scope_line(p, c))
       .set("least_cycles", std::move(bound))
+      .set("circles", circle_rows(p, c))
       .set("depths", std::move(depths))
       .set("counters", std::move(counters));
 }

@@ -15,6 +15,9 @@ namespace rdusim {
 // What makes the certificate hold of every schedule, or of this input only, in a sentence.
 std::string scope_line(const SpatialProgram& program, const Certificate& certificate);
 
+// The circles of firings whose cycles bound those of their sections: a row each (report.md).
+Json circle_rows(const SpatialProgram& program, const Certificate& certificate);
+
 // The report's `proved` (report.md). After the last event.
 Json proved_and_observed(const Instances& instances, const Certificate& certificate, const HandshakeChecker& handshakes,
                          const TokenChecker& tokens, const SemaphoreChecker& semaphores, Cycle cycles);

@@ -3,6 +3,7 @@
 //   - the PCU of a site, for the multiply-accumulates of the matmuls whose first instance stands there;
 //   - a chip's HBM, for the bytes that its loads and stores move (a multicast set reads once);
 //   - a directed chip link, for the data that crosses it, after which the last byte still has the link's latency to go.
+// Nor is it over before the circles of its firings are gone round (pace.cpp).
 #include <algorithm>
 #include <map>
 
@@ -39,7 +40,7 @@ Bytes moved(const Subject& s, const Stage& stage) {
 
 }  // namespace
 
-Cycles lower_bound(const Subject& s, const Provenance& provenance) {
+Cycles lower_bound(const Subject& s, const Provenance& provenance, const std::vector<CircleClaim>& circles) {
   if (!s.unreadable.empty() || !provenance.complete) return 0;
   Cycles all = 0;
   for (const Section& section : s.p.sections) {
@@ -65,6 +66,8 @@ Cycles lower_bound(const Subject& s, const Provenance& provenance) {
           if (id.value < s.t.links.size()) links[id] = sum(links[id], provenance.edge_bytes[e.id.value][to]);
     }
     Cycles bound = 0;
+    for (const CircleClaim& circle : circles)
+      if (circle.section == section.id) bound = std::max(bound, circle.bound().value_or(0));
     for (const auto& [site, busy] : pcu) bound = std::max(bound, busy);
     const Fraction& channel = s.t.hbm.channel_bytes_per_cycle;
     const std::uint64_t peak = product(channel.num, s.t.hbm.channels);

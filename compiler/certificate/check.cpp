@@ -1,6 +1,7 @@
 #include "compiler/certificate/check.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "compiler/certificate/obligations.h"
 
@@ -87,6 +88,24 @@ class Comparison {
         same(what + ", contributions", claimed[i].contributions, found[i].contributions);
     }
   }
+  void circles(const std::vector<CircleClaim>& claimed, const std::vector<CircleClaim>& found) {
+    if (!counts("circles of firings", claimed, found)) return;
+    std::optional<SectionId> last;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const bool in_order = !last || *last < claimed[i].section;
+      if (!in_order)
+        out_.error(Code::RDU5012, p_.header.name,
+                   "the certificate names a circle of section {} after one of section {}", claimed[i].section.value,
+                   last->value);
+      last = claimed[i].section;
+      if (!in_order || claimed[i] == found[i]) continue;
+      out_.error(Code::RDU5012, p_.header.name,
+                 "the certificate says that section {} goes round a circle {} times in {} cycles each, {} in all; the "
+                 "checker finds no such circle, or {} cycles for all of its firings",
+                 claimed[i].section.value, claimed[i].rounds, claimed[i].cycles, claimed[i].bound().value_or(0),
+                 found[i].way);
+    }
+  }
   void memory(const MemoryClaim& claimed, const MemoryClaim& found) {
     same("bytes of the busiest site", claimed.busiest_site_bytes, found.busiest_site_bytes);
     same("capacity of a site", claimed.site_capacity_bytes, found.site_capacity_bytes);
@@ -125,7 +144,8 @@ Certificate prove_again(const SpatialProgram& program, const Target& target) {
   const Finding agreement = certificate::collective_agreement(s, provenance);
   const Finding memory = certificate::memory_fit(s, c.memory);
   const Finding network = certificate::network_progress(s);
-  c.lower_bound_cycles = certificate::lower_bound(s, provenance);
+  if (program.certificate) c.circles = certificate::circles(s, program.certificate->circles);
+  c.lower_bound_cycles = certificate::lower_bound(s, provenance, c.circles);
   Finding bounds;
   if (!s.unreadable.empty())
     bounds = certificate::unchecked("{}", s.unreadable);
@@ -140,8 +160,9 @@ Certificate prove_again(const SpatialProgram& program, const Target& target) {
       {ObligationKind::memory_fit, &memory},         {ObligationKind::network_progress, &network},
       {ObligationKind::cycle_bounds, &bounds},
   };
-  // Operators that were made for some data say nothing of other data.
-  const bool narrow = program.operators && !program.operators->assumes.empty();
+  // Operators that were made for some data, and rates that depend on data, say nothing of other data.
+  bool narrow = program.operators && !program.operators->assumes.empty();
+  for (const Stage& stage : program.stages) narrow = narrow || !stage.assumes.empty();
   for (const auto& [kind, finding] : all)
     c.obligations.push_back(
         {kind, finding->status, narrow ? ProofScope::this_input_only : ProofScope::every_schedule, finding->reason});
@@ -188,6 +209,7 @@ Diagnostics compare_certificate(const SpatialProgram& program, const Certificate
   comparison.buffers(claimed.buffers, found.buffers);
   comparison.counters(claimed.counters, found.counters);
   comparison.outputs(claimed.outputs, found.outputs);
+  comparison.circles(claimed.circles, found.circles);
   comparison.memory(claimed.memory, found.memory);
   comparison.same("number of local edges", claimed.local_edges, found.local_edges);
   comparison.same("number of crossing edges", claimed.crossing_edges, found.crossing_edges);

@@ -25,14 +25,18 @@ class Weaver {
       return none;
     }
     for (const Stage& stage : s_.p.stages)
-      if (stage.section == section_ && !std::holds_alternative<Recv>(stage.kind)) add_stage(stage);
+      if (woven(stage) && !std::holds_alternative<Recv>(stage.kind)) add_stage(stage);
     for (const Edge& e : s_.p.edges)
-      if (!is_local(e.handshake) && s_.p.stage(e.from).section == section_) add_crossings(e);
+      if (!is_local(e.handshake) && woven(s_.p.stage(e.from))) add_crossings(e);
     for (const Net::Actor& a : net_.actors) net_.all_firings = sum(net_.all_firings, a.firings);
     return std::move(net_);
   }
 
  private:
+  bool woven(const Stage& s) const {
+    return s.section == section_ && (extent_.only.empty() || extent_.only[s.id.value]);
+  }
+
   // Instances of a stage that are executed, rising; number k of them has queue k of each buffer.
   std::vector<std::uint32_t> taken(const Stage& s) const {
     std::vector<std::uint32_t> list;
@@ -48,7 +52,7 @@ class Weaver {
     std::uint64_t all_slots = 0;
     first_queue_.assign(s_.p.buffers.size(), Net::nobody);
     for (const Stage& s : s_.p.stages) {
-      if (s.section != section_) continue;
+      if (!woven(s)) continue;
       for (const Port& port : s.ports) {
         const Buffer& b = s_.p.buffer(port.buffer);
         if (first_queue_[b.id.value] != Net::nobody) continue;
@@ -295,22 +299,27 @@ std::vector<Net> Net::parts() const {
   return parts;
 }
 
+std::uint64_t period_of(const Stage& stage) {
+  std::uint64_t period = 1;
+  const auto join = [&](std::uint64_t n) {
+    period = period == too_many ? period : product(period / std::gcd(period, n), n);
+  };
+  for (const Port& port : stage.ports)
+    for (const std::uint64_t n : {cycle_length(port.need), cycle_length(port.pop), cycle_length(port.reserve),
+                                  cycle_length(port.push), cycle_length(port.chunk)})
+      join(n);
+  if (const auto* m = std::get_if<MatmulTiles>(&stage.kind)) join(m->k_pages);
+  if (const auto* g = std::get_if<Generic>(&stage.kind)) join(cycle_length(g->bodies));
+  if (const auto* w = std::get_if<Store>(&stage.kind)) join(std::max<std::uint64_t>(w->chunks.size(), 1));
+  return period;
+}
+
 std::uint64_t repeats_of(const Subject& s, SectionId section) {
   if (!s.uniform) return 1;
   std::uint64_t repeats = 0;  // gcd so far
   for (const Stage& stage : s.p.stages) {
     if (stage.section != section || stage.firings == 0) continue;
-    std::uint64_t period = 1;
-    const auto join = [&](std::uint64_t n) {
-      period = period == too_many ? period : product(period / std::gcd(period, n), n);
-    };
-    for (const Port& port : stage.ports)
-      for (const std::uint64_t n : {cycle_length(port.need), cycle_length(port.pop), cycle_length(port.reserve),
-                                    cycle_length(port.push), cycle_length(port.chunk)})
-        join(n);
-    if (const auto* m = std::get_if<MatmulTiles>(&stage.kind)) join(m->k_pages);
-    if (const auto* g = std::get_if<Generic>(&stage.kind)) join(cycle_length(g->bodies));
-    if (const auto* w = std::get_if<Store>(&stage.kind)) join(std::max<std::uint64_t>(w->chunks.size(), 1));
+    const std::uint64_t period = period_of(stage);
     if (period == too_many || stage.firings % period != 0) return 1;
     repeats = std::gcd(repeats, stage.firings / period);
   }

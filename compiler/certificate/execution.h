@@ -24,6 +24,8 @@ struct Extent {
   // Those that stand for all, rising (requires Subject::uniform); of a group with fewer, those that it has. Empty: all.
   std::vector<std::uint32_t> instances;
   std::uint64_t divisor = 1;  // each stage's firings of a trip, divided by this
+  // Only these stages of the section, by stage id, which hand-offs do not join to others; empty: all of it.
+  std::vector<bool> only = {};
 };
 
 // A rate by phase, in a table where the cycle is short enough.
@@ -91,6 +93,9 @@ struct Net {
   // buffer in the same one. What happens in one has no bearing on the others. In the order of their first actors.
   std::vector<Net> parts() const;
 };
+
+// After how many firings the rates, chunks and bodies of a stage are at their first phases again; too_many on overflow.
+std::uint64_t period_of(const Stage& stage);
 
 // The greatest number by which one trip of the section can be divided such that each part does the same as the first
 // and leaves every count as it found it. Requires that the counts balance.

@@ -52,7 +52,12 @@ Finding memory_fit(const Subject& s, MemoryClaim& claim);
 // Pages enter the network only where room to land is reserved, and no channels wait for each other in a cycle.
 Finding network_progress(const Subject& s);
 
-// A bound that no run can beat: see bounds.cpp.
-Cycles lower_bound(const Subject& s, const Provenance& provenance);
+// Of each circle that the program's certificate claims, the claim, where a run than which none is faster takes as long
+// and goes round as it says; else how long that run takes, without a circle (pace.cpp). Nothing where the flow of pages
+// cannot be read.
+std::vector<CircleClaim> circles(const Subject& s, const std::vector<CircleClaim>& claimed);
+
+// A bound that no run can beat: see bounds.cpp. `circles`: what circles() found.
+Cycles lower_bound(const Subject& s, const Provenance& provenance, const std::vector<CircleClaim>& circles);
 
 }  // namespace rdusim::certificate

@@ -36,7 +36,8 @@ struct CollectiveCost {
 
 // The predicted total of a section, split into the causes of machine.md that apply to a prediction. Adds up. A section
 // runs at the pace of its busiest resource; exactly one of compute, memory and network is not 0, unless there is no
-// work. Where loads wait for stores, it takes no less than its chain of operators: what that is longer counts as fill.
+// work. Where loads wait for stores, it takes no less than its chain of operators, and where the certificate claims a circle
+// of firings, no less than that: what they are longer counts as fill.
 struct SectionCost {
   Cycles launch = 0;   // by the host: configuration and arguments
   Cycles fill = 0;     // until the bottleneck runs
@@ -59,7 +60,8 @@ struct Costs {
   //     exist) over the PCU's peak, summed over the stages of one site;
   //   - bytes that a chip's loads and stores move, over its HBM's peak (a multicast set reads once);
   //   - bytes that cross a chip link (no page counted larger than the smallest of its instance), over its rate, + its
-  //   latency.
+  //   latency;
+  //   - the circle of firings that its certificate claims, if it has one.
   Cycles lower_bound_cycles = 0;
 };
 

@@ -42,6 +42,14 @@ std::vector<cost::CrossingFlow> crossings_of(const SpatialProgram& program) {
   return flows;
 }
 
+// What a section's circle of firings takes longer than all that is estimated is spent waiting for pages and room.
+void no_faster_than(const std::vector<CircleClaim>& circles, SectionId section, SectionCost& cost) {
+  for (const CircleClaim& circle : circles) {
+    const Cycles least = cost::plus(cost.launch, circle.bound().value_or(0));
+    if (circle.section == section && cost.total() < least) cost.fill = cost::plus(cost.fill, least - cost.total());
+  }
+}
+
 }  // namespace
 
 std::vector<StageCost> estimate_stages(const SpatialProgram& program, const Target& target) {
@@ -61,6 +69,7 @@ Costs estimate(const SpatialProgram& program, const Target& target) {
   for (const Section& s : program.sections) {
     costs.sections.push_back(
         cost::section_cost(program, target, s.id, costs.stages, memory, crossings, costs.collectives));
+    if (program.certificate) no_faster_than(program.certificate->circles, s.id, costs.sections.back());
     costs.predicted_cycles = cost::plus(costs.predicted_cycles, costs.sections.back().total());
   }
   costs.lower_bound_cycles = cost::lower_bound(program, target, memory, crossings);

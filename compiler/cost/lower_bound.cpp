@@ -177,6 +177,9 @@ Cycles lower_bound(const SpatialProgram& program, const Target& target, const st
   Cycles total = 0;
   for (const Section& section : program.sections) {
     Cycles bound = 0;
+    if (program.certificate)
+      for (const CircleClaim& circle : program.certificate->circles)
+        if (circle.section == section.id) bound = std::max(bound, circle.bound().value_or(0));
     std::map<Site, Cycles> pcu;
     for (const Stage& s : program.stages) {
       const auto* m = std::get_if<MatmulTiles>(&s.kind);

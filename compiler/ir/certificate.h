@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,10 @@ struct BufferClaim {
   BufferId buffer;
   std::uint64_t reserved = 0;
   std::uint64_t pushed = 0;
-  std::vector<std::uint64_t> popped;  // by consumer: local consumers in the order of the edge, then crossing edges by id
+  std::vector<std::uint64_t>
+      popped;  // by consumer: local consumers in the order of the edge, then crossing edges by id
   std::uint64_t depth = 0;
-  std::uint64_t least_depth = 0;      // d(b): without deadlock, all other depths as given; 0: not worked out
+  std::uint64_t least_depth = 0;  // d(b): without deadlock, all other depths as given; 0: not worked out
   friend bool operator==(const BufferClaim&, const BufferClaim&) = default;
 };
 
@@ -76,16 +78,40 @@ struct MemoryClaim {
   friend bool operator==(const MemoryClaim&, const MemoryClaim&) = default;
 };
 
+// Of one section whose rates are static: no run of it takes fewer cycles than bound(). Its firings are looked at part by
+// part (clusters.h: the part of a trip that repeats), each as short as the machine could make it. Along a circle of them
+// each waits for the one before: the next firing of a stage for the last, who takes a page for who pushed it, and, along
+// the reverse arc, who wants room in a full buffer for who takes the page that is as many pages before as the buffer is
+// deep. So `rounds` times round the circle, the way to it and the way from it to the end follow each other.
+// cycles / parts is the mean of the circle: what a part of the run takes at least in the long run.
+struct CircleClaim {
+  SectionId section;
+  std::vector<StageId> stages;    // of the circle, each once, in the order in which they come first
+  std::vector<BufferId> buffers;  // through whose pages or room they wait; rising
+  Cycles cycles = 0;              // once round; 0, as rounds is: no circle, and these are the stages of the way
+  std::uint64_t parts = 1;        // of the section's run that once round spans
+  std::uint64_t rounds = 0;       // whole ones that a run makes
+  Cycles way = 0;                 // before the first of them and after the last
+  // Nothing where that does not fit.
+  std::optional<Cycles> bound() const {
+    Cycles all = 0;
+    if (__builtin_mul_overflow(cycles, rounds, &all) || __builtin_add_overflow(all, way, &all)) return std::nullopt;
+    return all;
+  }
+  friend bool operator==(const CircleClaim&, const CircleClaim&) = default;
+};
+
 struct Certificate {
   std::vector<Obligation> obligations;
   std::vector<BufferClaim> buffers;    // by buffer id
   std::vector<CounterClaim> counters;  // by edge, rising
   std::vector<OutputClaim> outputs;    // stored tensors, rising
+  std::vector<CircleClaim> circles;    // at most one a section, rising
   MemoryClaim memory;
   std::uint64_t local_edges = 0;
   std::uint64_t crossing_edges = 0;
-  Cycles lower_bound_cycles = 0;       // no run can be faster
-  Cycles predicted_cycles = 0;         // the cost model's estimate; not a bound
+  Cycles lower_bound_cycles = 0;  // no run can be faster
+  Cycles predicted_cycles = 0;    // the cost model's estimate; not a bound
   friend bool operator==(const Certificate&, const Certificate&) = default;
 };
 

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <set>
 
+#include "compiler/ir/circle_text.h"
+
 namespace rdusim {
 namespace {
 
@@ -327,7 +329,8 @@ class Printer {
                         plan.portable ? ", portable" : "", name_of(plan.kind));
     if (plan.kind != ShardKind::none)
       text += fmt::format(", {} ({})", name_of(plan.collective), name_of(plan.algorithm));
-    text += fmt::format("{}{}\n", plan.uneven ? ", uneven" : "", plan.pad ? ", padded" : "");
+    text += fmt::format("{}{}{}\n", plan.uneven ? ", uneven" : "", plan.pad ? ", padded" : "",
+                        plan.least_depths ? ", least depths" : "");
     text += fmt::format("  numerics: {}, partials cross in the {} type\n", h.numerics.saturate ? "saturate" : "wrap",
                         h.numerics.partials_in_accumulator_type ? "accumulator's" : "result's");
     if (!p_.required.handshakes.empty() || !p_.required.operand_dtypes.empty() || !p_.required.spaces.empty()) {
@@ -417,6 +420,7 @@ class Printer {
     };
     text += std::visit(Visitor{*this, as}, s.kind);
     text += fmt::format(", {} firings", s.firings);
+    if (!s.assumes.empty()) text += fmt::format(" (of this input only: {})", s.assumes);
     if (p_.sections.size() > 1) text += fmt::format(" in section {}", s.section.value);
     if (placement_)
       text += ", " + sites(s.group) +
@@ -599,6 +603,7 @@ class Printer {
     text += fmt::format("  {} local and {} crossing edges\n", c.local_edges, c.crossing_edges);
     text += fmt::format("  busiest site {} of {} bytes, busiest chip {} of {} bytes\n", c.memory.busiest_site_bytes,
                         c.memory.site_capacity_bytes, c.memory.busiest_chip_bytes, c.memory.chip_capacity_bytes);
+    for (const CircleClaim& circle : c.circles) text += "  " + circle_text(p_, circle) + "\n";
     text += fmt::format("  cycles: not below {}, predicted {}\n", c.lower_bound_cycles, c.predicted_cycles);
     return text;
   }

@@ -354,6 +354,9 @@ struct Stage {
   SectionId section;
   std::optional<OperatorId> origin;
   std::optional<CollectiveId> collective;  // the collective that it helps to carry out
+  // Not empty: its rates or firings depend on data, are given as they are for one input, and this says which ("the flag
+  // comes with item 10"). The certificate then proves this input only.
+  std::string assumes = {};
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
@@ -574,6 +577,7 @@ struct ShardPlan {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::automatic;
   bool uneven = false;
   bool pad = false;
+  bool least_depths = false;  // buffers are as deep as they must be to come to an end, whenever they are sized
   friend bool operator==(const ShardPlan&, const ShardPlan&) = default;
 };
 

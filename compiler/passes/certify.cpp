@@ -6,6 +6,9 @@
 #include <set>
 
 #include "compiler/cost/cost.h"
+#include "compiler/cost/least_times.h"
+#include "compiler/ir/circle_bound.h"
+#include "compiler/ir/clusters.h"
 #include "compiler/ir/least_depths.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/trips.h"
@@ -177,10 +180,30 @@ bool links_are_ordered(const SpatialProgram& p) {
   return removed == links.size();
 }
 
+// Of each section, the circle of firings with which it takes longest, by the target's laws alone.
+std::vector<CircleClaim> circle_claims(const SpatialProgram& p, const Target& target) {
+  std::map<SectionId, CircleClaim> slowest;
+  for (const Cluster& cluster : clusters_of(p)) {
+    const SectionId section = p.stage(cluster.stages.front()).section;
+    const auto claim = circle_bound(p, cluster, cost::least_times(p, cluster, target), p.sections[section.value].trips);
+    if (!claim) continue;
+    const auto [at, fresh] = slowest.try_emplace(section, *claim);
+    if (!fresh && *claim->bound() > *at->second.bound()) at->second = *claim;
+  }
+  std::vector<CircleClaim> claims;
+  for (auto& [section, claim] : slowest) {
+    claim.way = mutated("certify.circle_too_slow", claim.way, 10 * claim.way);
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
 // `broken`: rules that obligations say again.
-Certificate certificate_of(const SpatialProgram& program, const Target& target, const Diagnostics& broken) {
+void add_certificate(SpatialProgram& program, const Target& target, const Diagnostics& broken) {
   Certificate c;
-  const bool narrow = program.operators && !program.operators->assumes.empty();
+  const bool narrow =
+      (program.operators && !program.operators->assumes.empty()) ||
+      std::any_of(program.stages.begin(), program.stages.end(), [](const Stage& s) { return !s.assumes.empty(); });
   for (std::size_t kind = 0; kind < obligation_kinds; ++kind)
     c.obligations.push_back(
         {static_cast<ObligationKind>(kind), ProofStatus::proved,
@@ -204,9 +227,6 @@ Certificate certificate_of(const SpatialProgram& program, const Target& target, 
     unchecked(
         ObligationKind::network_progress,
         "the routes between chips lie on a cycle of links, so their order alone does not show that pages move on");
-  const Costs costs = estimate(program, target);
-  c.lower_bound_cycles = mutated("certify.bound_too_high", costs.lower_bound_cycles, 10 * costs.predicted_cycles);
-  c.predicted_cycles = costs.predicted_cycles;
   for (const Diagnostic& d : broken.list()) {
     const auto kind = d.severity == Severity::error ? obligation_of(d.code) : std::nullopt;
     if (!kind) continue;
@@ -221,7 +241,14 @@ Certificate certificate_of(const SpatialProgram& program, const Target& target, 
   if (refuted(ObligationKind::counting_balance) || refuted(ObligationKind::deadlock_freedom))
     for (const ObligationKind kind : {ObligationKind::reduction_completeness, ObligationKind::cycle_bounds})
       if (!refuted(kind)) unchecked(kind, "the program does not run to its end");
-  return c;
+  if (std::none_of(c.obligations.begin(), c.obligations.end(),
+                   [](const Obligation& o) { return o.status == ProofStatus::refuted; }))
+    c.circles = circle_claims(program, target);
+  program.certificate = std::move(c);
+  const Costs costs = estimate(program, target);
+  program.certificate->lower_bound_cycles =
+      mutated("certify.bound_too_high", costs.lower_bound_cycles, 10 * costs.predicted_cycles);
+  program.certificate->predicted_cycles = costs.predicted_cycles;
 }
 
 bool complete_but_for_it(const SpatialProgram& p) {
@@ -235,7 +262,7 @@ Result<SpatialProgram> certify(SpatialProgram program, const Target& target) {
   // The rule says more than a refuted obligation would.
   const Diagnostics broken = verify(program, target);
   if (broken.has_errors()) return broken;
-  program.certificate = certificate_of(program, target, broken);
+  add_certificate(program, target, broken);
   return program;
 }
 
@@ -244,7 +271,7 @@ Result<SpatialProgram> certify_refuted(SpatialProgram program, const Target& tar
   const Diagnostics broken = verify(program, target);
   for (const Diagnostic& d : broken.list())
     if (d.severity == Severity::error && !obligation_of(d.code)) return broken;
-  program.certificate = certificate_of(program, target, broken);
+  add_certificate(program, target, broken);
   return program;
 }
 

@@ -198,8 +198,9 @@ fb::Mesh put(const Mesh& mesh) {
 }
 
 Offset<fb::ShardPlan> put(Builder& b, const ShardPlan& plan) {
-  const auto& [chips, portable, kind, collective, algorithm, uneven, pad] = plan;
-  return fb::CreateShardPlan(b, chips, portable, schema(kind), schema(collective), schema(algorithm), uneven, pad);
+  const auto& [chips, portable, kind, collective, algorithm, uneven, pad, least_depths] = plan;
+  return fb::CreateShardPlan(b, chips, portable, schema(kind), schema(collective), schema(algorithm), uneven, pad,
+                             least_depths);
 }
 
 Offset<fb::Header> put(Builder& b, const Header& header, const Requires& required, const std::vector<LinkId>& links) {
@@ -302,6 +303,7 @@ Offset<fb::SchedulePin> put(Builder& b, const SchedulePin& pin) {
 }
 
 Offset<fb::Obligation> put(Builder& b, const Obligation& obligation);
+Offset<fb::CircleClaim> put(Builder& b, const CircleClaim& claim);
 
 template <class Row, class T>
 VectorOffset<Offset<Row>> put_tables(Builder& b, const std::vector<T>& list) {
@@ -434,7 +436,7 @@ std::uint32_t append(std::vector<fb::Run>& runs, const Cyclic<std::uint32_t>& se
 }
 
 Offset<fb::Stage> put(Builder& b, const Stage& stage) {
-  const auto& [id, name, kind, role, ports, group, engine, firings, section, origin, collective] = stage;
+  const auto& [id, name, kind, role, ports, group, engine, firings, section, origin, collective, assumes] = stage;
   const auto& [engine_kind, engine_index] = engine;
   std::vector<fb::Port> port_rows;
   std::vector<fb::Run> runs;
@@ -454,9 +456,10 @@ Offset<fb::Stage> put(Builder& b, const Stage& stage) {
   const auto ports_at = put_structs(b, port_rows);
   const auto runs_at = put_structs(b, runs);
   const auto chunk_runs_at = put_structs(b, chunk_runs);
+  const auto assumes_at = assumes.empty() ? Offset<flatbuffers::String>{} : put(b, assumes);
   return fb::CreateStage(b, id.value, name_at, kind_of(kind), kind_at, schema(role), ports_at, runs_at, chunk_runs_at,
                          group.value, schema(engine_kind), engine_index, firings, section.value, put(origin),
-                         put(collective));
+                         put(collective), assumes_at);
 }
 
 // Buffers, edges, semaphores, sections
@@ -579,9 +582,16 @@ Offset<fb::Obligation> put(Builder& b, const Obligation& obligation) {
   return fb::CreateObligation(b, schema(kind), schema(status), schema(scope), reason_at);
 }
 
+Offset<fb::CircleClaim> put(Builder& b, const CircleClaim& claim) {
+  const auto& [section, stages, buffers, cycles, parts, rounds, way] = claim;
+  const auto stages_at = put(b, stages);
+  const auto buffers_at = put(b, buffers);
+  return fb::CreateCircleClaim(b, section.value, stages_at, buffers_at, cycles, parts, rounds, way);
+}
+
 Offset<fb::Certificate> put(Builder& b, const Certificate& certificate) {
-  const auto& [obligations, buffers, counters, outputs, memory, local_edges, crossing_edges, lower_bound_cycles,
-               predicted_cycles] = certificate;
+  const auto& [obligations, buffers, counters, outputs, circles, memory, local_edges, crossing_edges,
+               lower_bound_cycles, predicted_cycles] = certificate;
   const auto& [busiest_site, site_capacity, busiest_chip, chip_capacity] = memory;
   std::vector<fb::BufferClaim> buffer_rows;
   std::vector<std::uint64_t> popped_all;
@@ -601,9 +611,10 @@ Offset<fb::Certificate> put(Builder& b, const Certificate& certificate) {
   const auto popped_at = put(b, popped_all);
   const auto counters_at = put_structs(b, counter_rows);
   const auto outputs_at = put_structs(b, output_rows);
+  const auto circles_at = put_tables<fb::CircleClaim>(b, circles);
   const fb::MemoryClaim claim(busiest_site, site_capacity, busiest_chip, chip_capacity);
   return fb::CreateCertificate(b, obligations_at, buffers_at, popped_at, counters_at, outputs_at, &claim, local_edges,
-                               crossing_edges, lower_bound_cycles, predicted_cycles);
+                               crossing_edges, lower_bound_cycles, predicted_cycles, circles_at);
 }
 
 // Segments
@@ -894,6 +905,7 @@ void get_header(Reader& r, const fb::Header& row, SpatialProgram& p) {
   h.plan.algorithm = r.one_of<CollectiveAlgorithm>(plan.algorithm());
   h.plan.uneven = plan.uneven();
   h.plan.pad = plan.pad();
+  h.plan.least_depths = plan.least_depths();
   p.required.handshakes = r.enums<Handshake>(row.required_handshakes());
   p.required.operand_dtypes = r.enums<DType>(row.required_operand_dtypes());
   p.required.spaces = r.enums<MemorySpace>(row.required_spaces());
@@ -1189,6 +1201,7 @@ Stage get_stage(Reader& r, const fb::Stage& row) {
   out.section = SectionId{row.section()};
   out.origin = optional_id<OperatorId>(row.origin());
   out.collective = optional_id<CollectiveId>(row.collective());
+  out.assumes = r.text(row.assumes());
   return out;
 }
 
@@ -1338,6 +1351,18 @@ Obligation get_obligation(Reader& r, const fb::Obligation& row) {
   return out;
 }
 
+CircleClaim get_circle(Reader& r, const fb::CircleClaim& row) {
+  CircleClaim out;
+  out.section = SectionId{row.section()};
+  out.stages = r.ids<StageId>(row.stages());
+  out.buffers = r.ids<BufferId>(row.buffers());
+  out.cycles = row.cycles();
+  out.parts = row.parts();
+  out.rounds = row.rounds();
+  out.way = row.way();
+  return out;
+}
+
 void get_certificate(Reader& r, const fb::Certificate& row, SpatialProgram& p) {
   Certificate& out = p.certificate.emplace();
   r.tables(out.obligations, row.obligations(), get_obligation);
@@ -1361,6 +1386,7 @@ void get_certificate(Reader& r, const fb::Certificate& row, SpatialProgram& p) {
   out.outputs = r.structs<OutputClaim>(row.outputs(), [](const fb::OutputClaim& o) {
     return OutputClaim{TensorId{o.tensor()}, o.elements(), o.replicas(), o.contributions()};
   });
+  r.tables(out.circles, row.circles(), get_circle);
   if (row.memory() == nullptr) {
     r.fail("the certificate has no claim of memory");
     return;

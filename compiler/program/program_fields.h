@@ -257,7 +257,7 @@ void fields(Io& io, typename Io::template Ref<Engine> engine) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Stage> stage) {
-  auto& [id, name, kind, role, ports, group, engine, firings, section, origin, collective] = stage;
+  auto& [id, name, kind, role, ports, group, engine, firings, section, origin, collective, assumes] = stage;
   io.required("id", id);
   io.required("name", name);
   io.required("kind", kind);
@@ -269,6 +269,7 @@ void fields(Io& io, typename Io::template Ref<Stage> stage) {
   io.required("section", section);
   io.optional("origin", origin);
   io.optional("collective", collective);
+  io.brief("assumes", assumes);
 }
 
 // ---- buffers, edges, semaphores -------------------------------------------------------------------------------------
@@ -528,6 +529,18 @@ void fields(Io& io, typename Io::template Ref<OutputClaim> claim) {
 }
 
 template <class Io>
+void fields(Io& io, typename Io::template Ref<CircleClaim> claim) {
+  auto& [section, stages, buffers, cycles, parts, rounds, way] = claim;
+  io.required("section", section);
+  io.shown("stages", stages);
+  io.shown("buffers", buffers);
+  io.shown("cycles", cycles);
+  io.shown("parts", parts);
+  io.shown("rounds", rounds);
+  io.shown("way", way);
+}
+
+template <class Io>
 void fields(Io& io, typename Io::template Ref<MemoryClaim> claim) {
   auto& [busiest_site_bytes, site_capacity_bytes, busiest_chip_bytes, chip_capacity_bytes] = claim;
   io.shown("busiest_site_bytes", busiest_site_bytes);
@@ -538,12 +551,13 @@ void fields(Io& io, typename Io::template Ref<MemoryClaim> claim) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Certificate> certificate) {
-  auto& [obligations, buffers, counters, outputs, memory, local_edges, crossing_edges, lower_bound_cycles,
+  auto& [obligations, buffers, counters, outputs, circles, memory, local_edges, crossing_edges, lower_bound_cycles,
          predicted_cycles] = certificate;
   io.required("obligations", obligations);
   io.required("buffers", buffers);
   io.required("counters", counters);
   io.required("outputs", outputs);
+  io.brief("circles", circles);
   io.shown("memory", memory);
   io.shown("local_edges", local_edges);
   io.shown("crossing_edges", crossing_edges);
@@ -555,7 +569,7 @@ void fields(Io& io, typename Io::template Ref<Certificate> certificate) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<ShardPlan> plan) {
-  auto& [chips, portable, kind, collective, algorithm, uneven, pad] = plan;
+  auto& [chips, portable, kind, collective, algorithm, uneven, pad, least_depths] = plan;
   io.shown("chips", chips);
   io.shown("portable", portable);
   io.shown("kind", kind);
@@ -563,6 +577,7 @@ void fields(Io& io, typename Io::template Ref<ShardPlan> plan) {
   io.shown("algorithm", algorithm);
   io.shown("uneven", uneven);
   io.shown("pad", pad);
+  io.brief("least_depths", least_depths);
 }
 
 template <class Io>

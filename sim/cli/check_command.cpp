@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/certificate/check.h"
+#include "compiler/ir/circle_text.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
 #include "compiler/support/json.h"
@@ -26,6 +27,7 @@ std::string table(const SpatialProgram& p, const Certificate& c) {
                         o.status != ProofStatus::proved && !o.reason.empty() ? ": " : "", o.reason);
   }
   text += scope_line(p, c) + "\n";
+  for (const CircleClaim& circle : c.circles) text += circle_text(p, circle) + "\n";
   text += fmt::format("{} buffers, {} local and {} crossing hand-offs; at least {} cycles{}\n", c.buffers.size(),
                       c.local_edges, c.crossing_edges, with_commas(c.lower_bound_cycles),
                       p.certificate ? ", " + with_commas(p.certificate->predicted_cycles) + " predicted" : "");
@@ -53,6 +55,7 @@ Json as_json(const SpatialProgram& p, const Certificate& c, const Diagnostics& d
   }
   j.set("obligations", std::move(obligations));
   j.set("scope", scope_line(p, c));
+  j.set("circles", circle_rows(p, c));
   j.set("lower_bound_cycles", c.lower_bound_cycles)
       .set("predicted_cycles", p.certificate ? Json(p.certificate->predicted_cycles) : Json());
   JsonArray errors;

@@ -340,7 +340,7 @@ Result<Request> compile_request(Raw& raw) {
                     raw.collective));
   }
   if (raw.size_by == "minimum")
-    r.options.size_by = SizeBy::minimum;
+    plan.least_depths = true;
   else if (raw.size_by != "throughput")
     return usage(fmt::format("--size-by: '{}' is not one of throughput, minimum", raw.size_by));
   if (plan.uneven && plan.pad) return usage("--uneven and --pad exclude each other");

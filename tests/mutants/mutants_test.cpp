@@ -138,7 +138,7 @@ Compiled input(Input which) {
       pin.sites = 2;
       graph.pins.push_back(pin);
     }
-    return Compiled{std::move(graph), std::move(target), {plan, "", SizeBy::throughput}};
+    return Compiled{std::move(graph), std::move(target), {plan, ""}};
   };
   switch (which) {
     case Input::slices: {
@@ -406,6 +406,7 @@ constexpr Row table[] = {
     {"certify.site_holds_nothing", Input::direct, Who::certificate, Code::RDU5012},
     {"certify.least_depth_too_deep", Input::direct, Who::certificate, Code::RDU5012},
     {"certify.local_edges_cross", Input::direct, Who::certificate, Code::RDU5012},
+    {"certify.circle_too_slow", Input::direct, Who::certificate, Code::RDU5012},
     {"certify.bound_too_high", Input::direct, Who::certificate, Code::RDU5012},
 };
 

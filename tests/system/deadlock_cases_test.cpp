@@ -167,6 +167,58 @@ TEST_CASE("a consumer that is done with the tenth of ten passes, with 9 as its r
   CHECK(number(report, "buffers", 0, "popped") == 10);
 }
 
+TEST_CASE("a consumer that is marked to stop at a flag is proved for this input only, and says for which") {
+  const Folder folder;
+  StreamProgram marked = flags(10);
+  for (Stage& s : marked.p.stages)
+    if (s.name == "consumer") s.assumes = "the flag comes with item 10";
+  passes(folder, marked);
+  CHECK(result(folder) == 9);
+  const Outcome checked = rdusim_ok({"check", "prog.bin"}, folder);
+  INFO(checked.out);
+  CHECK(says(checked.out,
+             "scope: this input only: the rates of stage 'consumer' depend on data, and are those of: the "
+             "flag comes with item 10"));
+  CHECK_FALSE(says(checked.out, "every schedule"));
+  const Json report = parsed(folder.read("report.json"));
+  for (int i = 0; i < 11; ++i) CHECK(text(report, "proved", "obligations", i, "scope") == "this_input_only");
+  // The mark is part of the program, and comes back as it was given.
+  const std::string shown = rdusim_ok({"show", "prog.bin", "--json"}, folder).out;
+  CHECK(says(shown, "\"assumes\": \"the flag comes with item 10\""));
+  CHECK(says(rdusim_ok({"show", "prog.bin"}, folder).out, "(of this input only: the flag comes with item 10)"));
+  // Without it the same rates are static, and proved of every schedule.
+  passes(folder, flags(10));
+  CHECK(says(rdusim_ok({"check", "prog.bin"}, folder).out, "scope: every schedule"));
+}
+
+TEST_CASE("a program that is marked and claims every schedule is refused") {
+  const Folder folder;
+  REQUIRE(assemble(folder, flags(10)).status == 0);
+  std::string json = rdusim_ok({"show", "prog.bin", "--json"}, folder).out;
+  const std::string name = "\"name\": \"consumer\",";
+  const auto at = json.find(name);
+  REQUIRE(at != std::string::npos);
+  json.insert(at + name.size(), "\n      \"assumes\": \"the flag comes with item 10\",");
+  folder.write("claims.json", json);
+  const Outcome made = rdusim({"assemble", "claims.json", "-o", "claims.bin"}, folder);
+  INFO(made.err);
+  const Outcome checked = made.status == 0 ? rdusim({"check", "claims.bin"}, folder) : made;
+  CHECK(checked.status != 0);
+  CHECK(says(checked.err, "RDU5012"));
+}
+
+TEST_CASE("no run of Deadlock2 beats the circle of its firings, and its own is near") {
+  const Folder folder;
+  const Json report = passes(folder, deadlock2(1000));
+  const std::int64_t cycles = number(report, "cycles", "simulated"), least = number(report, "cycles", "lower_bound");
+  CHECK(least <= cycles);
+  CHECK(2 * least > cycles);
+  REQUIRE(list(report, "proved", "circles").size() == 1);
+  CHECK(number(report, "proved", "circles", 0, "least_cycles") <= least);
+  CHECK(2 * number(report, "proved", "circles", 0, "least_cycles") > cycles);
+  CHECK(says(rdusim_ok({"check", "prog.bin"}, folder).out, "section 'main' takes "));
+}
+
 // github.com/Xilinx/mlir-aie/issues/3257: sixteen cores, two stages each that both read weights which are broadcast to
 // all and replayed: the first goes through all replays before the second begins, and a page of the broadcast is free
 // only when both have had it.

@@ -32,6 +32,30 @@ TEST_CASE("a portable program run on n chips is the program compiled for n") {
   }
 }
 
+TEST_CASE("a portable program that is sized by minimum depths is sized so for any number of chips") {
+  const Folder folder;
+  const Matmul workload = matmul(64, 1024, 64);
+  const std::vector<std::string> least = {"--shard", "row", "--collective", "ring", "--size-by", "minimum"};
+  compile(folder, workload, least, "portable.bin");
+  for (const std::string chips : {"1", "2", "4"}) {
+    CAPTURE(chips);
+    std::vector<std::string> fixed_options = least;
+    fixed_options.insert(fixed_options.end(), {"--chips", chips});
+    compile(folder, workload, fixed_options, "fixed.bin");
+    compile(folder, workload, {"--shard", "row", "--collective", "ring", "--chips", chips}, "roomy.bin");
+    const Json portable = run(folder, {"--chips", chips}, "portable.bin");
+    const Json fixed = run(folder, {"--chips", chips}, "fixed.bin");
+    check_exact_pass(portable);
+    for (const std::string key : {"cycles", "collectives", "stages", "buffers", "links", "memories", "macs"}) {
+      CAPTURE(key);
+      CHECK(to_text(at(portable, key)) == to_text(at(fixed, key)));
+    }
+    CHECK(to_text(at(portable, "buffers")) != to_text(at(run(folder, {"--chips", chips}, "roomy.bin"), "buffers")));
+  }
+  CHECK(rdusim_ok({"show", "portable.bin"}, folder).out.find("portable, shard row, all_reduce (ring), least depths") !=
+        std::string::npos);
+}
+
 TEST_CASE("a portable program without --chips runs on one chip") {
   const Folder folder;
   compile(folder, Matmul{}, {}, "portable.bin");

@@ -23,11 +23,11 @@ std::vector<std::int32_t> elements(const std::string& npy) {
 
 TEST_CASE("of any graph, values, counts and verdict are those of an execution without time, in any order") {
   const char* asked = std::getenv("RDUSIM_PROPERTY_COUNT");
-  setenv("RC_PARAMS", ("seed=20260806 max_success=" + std::string(asked != nullptr ? asked : "40")).c_str(), 1);
+  setenv("RC_PARAMS", ("seed=20260806 max_success=" + std::string(asked != nullptr ? asked : "24")).c_str(), 1);
   int all = 0, ended = 0, values = 0;
   CHECK(rc::check("a second executor", [&] {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-    const auto stages = *rc::gen::element(4u, 6u, 8u, 12u, 20u, 60u, 200u);
+    const auto stages = *rc::gen::element(8u, 20u, 60u, 200u);
     StreamProgram program = random_streams(seed, stages, *rc::gen::inRange<std::uint32_t>(1, 9));
     program.p.header.plan.chips = 8;
     const Executed expected = execute(program.p, 1);

@@ -447,12 +447,63 @@ TEST_CASE("a certificate that is missing, or claims what is not so, is named") {
   });
   check(Code::RDU5012,
         [](SpatialProgram& p) { p.certificate->predicted_cycles = p.certificate->lower_bound_cycles - 1; });
+  REQUIRE(good.certificate->circles.size() == 1);
+  const auto check_circle = [&](auto&& change) {
+    check(Code::RDU5012, [&](SpatialProgram& p) {
+      p.certificate->lower_bound_cycles = 0;
+      change(*p.certificate, p.certificate->circles[0]);
+    });
+  };
+  check_circle([](Certificate&, CircleClaim& c) { c.way *= 10; });
+  check_circle([](Certificate&, CircleClaim& c) { c.stages.clear(); });
+  check_circle([](Certificate&, CircleClaim& c) { c.stages[0] = StageId{9999u}; });
+  check_circle([](Certificate&, CircleClaim& c) { c.buffers = {BufferId{9999u}}; });
+  check_circle([](Certificate&, CircleClaim& c) { c.section = SectionId{7u}; });
+  check_circle([](Certificate& all, CircleClaim& c) { all.circles.push_back(c); });
+  check_circle([](Certificate&, CircleClaim& c) { c.cycles = c.rounds = ~std::uint64_t{0}; });
+  check_circle([](Certificate&, CircleClaim& c) { c.parts = 0; });
+  // A weaker bound is one all the same.
+  {
+    SpatialProgram p = good;
+    --p.certificate->circles[0].way;
+    p.certificate->lower_bound_cycles = 0;
+    CHECK(check_certificate(p, t).empty());
+  }
   // What is not worked out claims nothing.
   SpatialProgram modest = good;
   for (BufferClaim& b : modest.certificate->buffers) b.least_depth = 0;
   for (OutputClaim& o : modest.certificate->outputs) o.contributions = 0;
+  modest.certificate->circles.clear();
   modest.certificate->lower_bound_cycles = 0;
   CHECK(check_certificate(modest, t).empty());
+}
+
+TEST_CASE("a circle that a run goes round many times is proved, and none that is a cycle longer") {
+  const Target t = test::sn40l();
+  SpatialProgram p = compiled(test::one_matmul(32, 512, 64), t, test::over(1));
+  p.sections[0].trips = 20;
+  p.certificate.reset();
+  auto again = complete(std::move(p), t);
+  INFO(again.diagnostics().to_text());
+  REQUIRE(again.ok());
+  const SpatialProgram good = *std::move(again);
+  CHECK(check_certificate(good, t).empty());
+  REQUIRE(good.certificate->circles.size() == 1);
+  const CircleClaim& circle = good.certificate->circles[0];
+  REQUIRE(circle.rounds > 1);
+  const auto refused = [&](auto&& change) {
+    SpatialProgram other = good;
+    other.certificate->lower_bound_cycles = 0;
+    change(other.certificate->circles[0]);
+    return check_certificate(other, t).contains(Code::RDU5012);
+  };
+  CHECK_FALSE(refused([](CircleClaim& c) { c.way = 0; }));
+  CHECK_FALSE(refused([](CircleClaim& c) { --c.rounds; }));
+  CHECK(refused([](CircleClaim& c) { ++c.rounds; }));
+  CHECK(refused([](CircleClaim& c) {
+    ++c.cycles;  // no longer in all, but none comes round so late
+    c.way = 0;
+  }));
 }
 
 TEST_CASE("a refuted obligation is reported with its witness") {

@@ -68,13 +68,19 @@ TEST_CASE("the busiest site and chip are summed") {
   CHECK(c.memory.chip_capacity_bytes == Bytes{1} << 30);
 }
 
-TEST_CASE("the cycle bounds are the cost model's") {
-  const SpatialProgram p = sample::program({.chips = 2});
+TEST_CASE("the cycle bounds are the cost model's, and the circle's where that is longer") {
+  SpatialProgram p = sample::program({.chips = 2});
   const Certificate c = certified(p, sample::target());
+  const Costs without = estimate(p, sample::target());
+  p.certificate = c;
   const Costs costs = estimate(p, sample::target());
   CHECK(c.lower_bound_cycles == costs.lower_bound_cycles);
   CHECK(c.predicted_cycles == costs.predicted_cycles);
   CHECK(c.lower_bound_cycles <= c.predicted_cycles);
+  REQUIRE(c.circles.size() == 1);
+  CHECK(c.lower_bound_cycles == std::max(without.lower_bound_cycles, sample::target().host.section_launch_cycles +
+                                                                         c.circles[0].bound().value_or(0)));
+  CHECK(c.lower_bound_cycles > without.lower_bound_cycles);
 }
 
 TEST_CASE("least depths are not above those given, and one less does not run") {

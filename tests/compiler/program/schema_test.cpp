@@ -53,8 +53,8 @@ TEST_CASE("the schema of prog.bin is the published one, grown at its ends at mos
 }
 
 TEST_CASE("a schema that older readers would misread does not conform") {
-  const std::string end_of_stage = "  collective:uint = null;\n}\n\ntable Stages";
-  CHECK(conforms(edited(end_of_stage, "  collective:uint = null;\n  more:bool;\n}\n\ntable Stages")));
+  const std::string end_of_stage = "  assumes:string;\n}\n\ntable Stages";
+  CHECK(conforms(edited(end_of_stage, "  assumes:string;\n  more:bool;\n}\n\ntable Stages")));
   CHECK_FALSE(conforms(edited("  firings:ulong;\n", "  firings:uint;\n")));
   CHECK_FALSE(conforms(edited("  firings:ulong;\n", "  more:bool;\n  firings:ulong;\n")));
   CHECK_FALSE(conforms(edited("enum BufferKind : ubyte { fifo, interm }", "enum BufferKind : ubyte { interm, fifo }")));
