@@ -1,0 +1,52 @@
+"""A program that is an all-reduce and next to nothing else: what scripts/accuracy and scripts/scale run."""
+
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def write(folder, topology, chips, size, adder=None):
+    """Of the 32 rows of a matmul whose contraction is a tile a chip: what each chip contributes is one page of `size` bytes.
+
+    topology: ring, full-mesh, two nodes (of full meshes, joined chip by chip). adder: multiply-accumulates of int32 a cycle
+    and PCU, where another count than the target's is wanted. Returns what compile is asked for but for the algorithm."""
+    target = (ROOT / "tests" / "accuracy" / "collectives.toml").read_text(encoding="utf-8")
+    node = chips // 2 if topology == "two nodes" else chips
+    for key, value in ("chips", chips), ("node_chips", node), ("int32", adder):
+        if value is not None:
+            target = re.sub(rf"(?m)^({key} +)= {{ value = (16|267)\b", rf"\1= {{ value = {value}", target)
+    if topology != "ring":
+        target = target.replace('shape        = "ring"', 'shape        = "full_mesh"')
+    if topology == "two nodes":
+        between = target[target.index("[[links]]"):].replace('joins        = "node"', 'joins        = "counterparts"')
+        target += between
+    columns = size // 128
+    machine, workload = pathlib.Path(folder, "machine.toml"), pathlib.Path(folder, "all-reduce.toml")
+    machine.write_text(target, encoding="utf-8")
+    workload.write_text(f'''name = "all-reduce"
+[tensors.a]
+role  = "input"
+shape = [32, {32 * chips}]
+dtype = "int8"
+fill  = "zero"
+[tensors.b]
+role  = "weight"
+shape = [{32 * chips}, {columns}]
+dtype = "int8"
+fill  = "zero"
+[tensors.y]
+role  = "output"
+dtype = "int32"
+[[ops]]
+name = "sum"
+kind = "matmul"
+in   = ["a", "b"]
+out  = "y"
+[schedule.sum]
+sites   = 1
+block_n = {columns // 32}
+page_k  = 1
+depth   = 1
+''', encoding="utf-8")
+    return [str(workload), "--target", str(machine), "--chips", str(chips), "--shard", "row"]
