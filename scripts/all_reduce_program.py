@@ -16,6 +16,7 @@ def write(folder, topology, chips, size, adder=None):
     for key, value in ("chips", chips), ("node_chips", node), ("int32", adder):
         if value is not None:
             target = re.sub(rf"(?m)^({key} +)= {{ value = (16|267)\b", rf"\1= {{ value = {value}", target)
+    target = re.sub(r"(?m)^((?:node_)?chips .*range = \[1, )(\d+)", lambda m: m[1] + str(max(int(m[2]), chips)), target)
     if topology != "ring":
         target = target.replace('shape        = "ring"', 'shape        = "full_mesh"')
     if topology == "two nodes":

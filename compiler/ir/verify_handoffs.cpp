@@ -7,6 +7,7 @@
 #include "compiler/ir/print.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/rules.h"
+#include "compiler/target/topology.h"
 
 namespace rdusim {
 namespace {
@@ -559,8 +560,9 @@ void check_routes(const Subject& s, Diagnostics& out) {
   if (!s.complete) return;
   // Credits and other signals come back by the target's own route, which an edge does not name.
   std::vector<LinkId> allowed = used;
+  Routes routes(s.target);
   for (auto [from, to] : ends) {
-    const std::vector<LinkId> back = route(s.target, to, from);
+    const std::vector<LinkId> back = routes.between(to, from);
     allowed.insert(allowed.end(), back.begin(), back.end());
   }
   for (auto* list : {&used, &allowed}) {

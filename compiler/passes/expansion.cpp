@@ -22,6 +22,7 @@ Expansion::Expansion(SpatialProgram& program, const Collective& collective, cons
       collective_(collective),
       members_(members),
       target_(target),
+      routes_(target),
       n_(static_cast<std::uint32_t>(members.size())) {}
 
 std::uint32_t Expansion::context(std::uint32_t member) {
@@ -112,8 +113,8 @@ std::vector<Expansion::Landing> Expansion::cross(StageId from, BufferId buffer, 
         add_stage(what + at(sender), receiver, Recv{id}, movement(receiver), pages, {output_port(landing)});
     if (mutated("expand.receiver_left_out", true, e.to.empty())) e.to.push_back(recv);
     e.routes.push_back(mutated("expand.route_to_the_wrong_chip", false, true)
-                           ? route(target_, collective_.members[receiver], collective_.members[sender])
-                           : route(target_, collective_.members[sender], collective_.members[receiver]));
+                           ? routes_.between(collective_.members[receiver], collective_.members[sender])
+                           : routes_.between(collective_.members[sender], collective_.members[receiver]));
     landings.push_back({recv, landing});
   }
   add_edge(std::move(e));

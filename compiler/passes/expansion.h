@@ -9,6 +9,7 @@
 
 #include "compiler/ir/collective_order.h"
 #include "compiler/passes/expand.h"
+#include "compiler/target/topology.h"
 
 namespace rdusim {
 
@@ -114,6 +115,7 @@ class Expansion {
   const Collective& collective_;
   const std::vector<Member>& members_;
   const Target& target_;
+  Routes routes_;
   std::uint32_t n_;
   std::map<std::uint32_t, std::uint32_t> contexts_;              // given out at each member
   std::map<std::uint32_t, std::vector<std::uint32_t>> engines_;  // stages on each movement engine of each member

@@ -3,6 +3,7 @@
 
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
+#include "compiler/target/topology.h"
 
 namespace rdusim {
 namespace {
@@ -23,6 +24,7 @@ Result<SpatialProgram> handshake(SpatialProgram program, const Target& target) {
   Requires& needs = program.required;
   std::set<Handshake> kinds;
   std::set<LinkId> links;
+  Routes routes(target);
   for (Edge& e : program.edges) {
     if (e.handshake == Handshake::fifo)
       e.handshake = mutated("handshake.left_abstract", local_of(target), Handshake::fifo);
@@ -31,7 +33,7 @@ Result<SpatialProgram> handshake(SpatialProgram program, const Target& target) {
     const ChipId from = program.chip_of(program.stage(e.from));
     e.routes.resize(e.to.size());
     for (std::size_t i = 0; i < e.to.size(); ++i) {
-      if (e.routes[i].empty()) e.routes[i] = route(target, from, program.chip_of(program.stage(e.to[i])));
+      if (e.routes[i].empty()) e.routes[i] = routes.between(from, program.chip_of(program.stage(e.to[i])));
       links.insert(e.routes[i].begin(), e.routes[i].end());
     }
     if (e.handshake == Handshake::semaphore && !e.semaphores) {

@@ -111,23 +111,38 @@ std::optional<ChipId> unreachable_chip(std::uint32_t chips, const std::vector<Ch
   return std::nullopt;
 }
 
-Routes::Routes(const Target& target) : target_(target), next_(target.chips) {}
+Routes::Routes(const Target& target) : target_(target), first_(target.chips + std::size_t{1}, 0), to_(target.chips) {
+  for (const ChipLinkParameters& l : target.links) ++first_[l.to.value + std::size_t{1}];
+  for (std::size_t c = 0; c < target.chips; ++c) first_[c + 1] += first_[c];
+  into_.resize(target.links.size());
+  std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+  for (const ChipLinkParameters& l : target.links) into_[next[l.to.value]++] = l.id.value;
+}
 
 std::vector<LinkId> Routes::between(ChipId from, ChipId to) {
-  std::vector<std::uint32_t>& next = next_[to.value];
-  if (next.empty()) {
-    next.assign(target_.chips, unseen);
-    // Distances to the receiver first: then at every chip the least link that comes nearer begins the least route.
-    const auto left = distances(Adjacency::By::to, to.value, target_.chips, target_.links);
-    for (const ChipLinkParameters& l : target_.links) {
-      const bool nearer = left[l.from.value] != unseen && left[l.to.value] + 1 == left[l.from.value];
-      if (nearer && l.id.value < next[l.from.value]) next[l.from.value] = l.id.value;
+  Search& s = to_[to.value];
+  if (s.queue.empty()) {
+    s.next.assign(target_.chips, unseen);
+    s.distance.assign(target_.chips, unseen);
+    s.distance[to.value] = 0;
+    s.queue = {to.value};
+  }
+  // The least link that comes nearer begins the least route: it is known when all that are nearer have been looked at.
+  for (; s.done < s.queue.size() && s.distance[s.queue[s.done]] < s.distance[from.value]; ++s.done) {
+    const std::uint32_t chip = s.queue[s.done];
+    for (std::size_t i = first_[chip]; i < first_[chip + std::size_t{1}]; ++i) {
+      const std::uint32_t other = target_.links[into_[i]].from.value;
+      if (s.distance[other] == unseen) {
+        s.distance[other] = s.distance[chip] + 1;
+        s.queue.push_back(other);
+      }
+      if (s.distance[other] == s.distance[chip] + 1) s.next[other] = std::min(s.next[other], into_[i]);
     }
   }
   std::vector<LinkId> path;
-  for (std::uint32_t at = from.value; at != to.value && next[at] != unseen;) {
-    path.push_back(LinkId{next[at]});
-    at = target_.links[next[at]].to.value;
+  for (std::uint32_t at = from.value; at != to.value && s.next[at] != unseen;) {
+    path.push_back(LinkId{s.next[at]});
+    at = target_.links[s.next[at]].to.value;
   }
   return path;
 }

@@ -37,17 +37,26 @@ void append_links(const LinkGroup& group, std::uint32_t chips, std::uint32_t nod
 // A chip that chip 0 does not reach, or that does not reach chip 0; nothing where every chip reaches every other.
 std::optional<ChipId> unreachable_chip(std::uint32_t chips, const std::vector<ChipLinkParameters>& links);
 
-// The routes of a target (route(), in target.h), of which those to one chip are worked out together. Keeps the target,
-// which must outlive it.
+// The routes of a target (route(), in target.h): those to one chip are worked out together, no farther than was asked
+// for. Keeps the target, which must outlive it.
 class Routes {
  public:
   explicit Routes(const Target& target);
   std::vector<LinkId> between(ChipId from, ChipId to);  // requires both < target.chips
 
  private:
+  // From a receiver backwards, breadth first: as far as the farthest sender that was asked for.
+  struct Search {
+    std::vector<std::uint32_t> next;      // by chip: the link that begins its route
+    std::vector<std::uint32_t> distance;  // in hops
+    std::vector<std::uint32_t> queue;     // chips in order of distance
+    std::size_t done = 0;                 // of the queue
+  };
+
   const Target& target_;
-  // By receiver, once asked for: by sender, the link that begins the route.
-  std::vector<std::vector<std::uint32_t>> next_;
+  std::vector<std::size_t> first_;   // by chip, and one past the end: into into_
+  std::vector<std::uint32_t> into_;  // links by the chip that they lead to
+  std::vector<Search> to_;           // by receiver; empty until asked for
 };
 
 }  // namespace rdusim

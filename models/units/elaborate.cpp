@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "compiler/ir/memory_order.h"
 #include "compiler/ir/page_frames.h"
 #include "compiler/ir/trips.h"
+#include "compiler/target/topology.h"
 #include "models/units/chip.h"
 #include "models/units/fault_partners.h"
 #include "models/units/sum_order.h"
@@ -40,7 +42,14 @@ class Elaborator {
  public:
   Elaborator(const SpatialProgram& p, const Target& t, bool values, const std::vector<Fault>& faults,
              NetworkLevel level)
-      : p_(p), t_(t), faults_(faults), level_(level), frames_(page_frames(p)) {
+      : p_(p), t_(t), faults_(faults), level_(level), frames_(page_frames(p)), all_routes_(t) {
+    for (const Edge& e : p.edges) {
+      if (e.to.empty() || e.to.front().value >= p.stages.size()) continue;
+      const Stage& to = p.stage(e.to.front());
+      const auto* m = std::get_if<MatmulTiles>(&to.kind);
+      if (m != nullptr && m->transposed && to.ports.size() > 1 && to.ports[1].buffer == e.buffer)
+        feeds_transposed_.insert(e.from);
+    }
     Elaboration& e = out_;
     e.laws.pcu = Pcu(t.pcu, p.header.native_tile);
     e.laws.pmu = PmuLaw(t.pmu);
@@ -235,12 +244,7 @@ class Elaborator {
   bool reads_transposed_by_columns(const Stage& s, const Load& load) const {
     if (load.pattern.stride.empty() || load.pattern.stride.back().empty() || load.pattern.stride.back().back() == 0)
       return false;
-    return std::any_of(p_.edges.begin(), p_.edges.end(), [&](const Edge& e) {
-      if (e.from != s.id || e.to.empty()) return false;
-      const Stage& to = p_.stage(e.to.front());
-      const auto* m = std::get_if<MatmulTiles>(&to.kind);
-      return m != nullptr && m->transposed && to.ports.size() > 1 && to.ports[1].buffer == e.buffer;
-    });
+    return feeds_transposed_.contains(s.id);
   }
 
   static Spread reach_of(const AffineMap& map) {
@@ -671,7 +675,7 @@ class Elaborator {
     const auto key = std::make_pair(from, to);
     if (const auto it = routes_.find(key); it != routes_.end()) return it->second;
     std::vector<LinkId> r;
-    if (from < t_.chips && to < t_.chips) r = route(t_, ChipId{from}, ChipId{to});
+    if (from < t_.chips && to < t_.chips) r = all_routes_.between(ChipId{from}, ChipId{to});
     return routes_.emplace(key, std::move(r)).first->second;
   }
   bool is_route(const std::vector<LinkId>& links, std::uint32_t from, std::uint32_t to) const {
@@ -1091,6 +1095,8 @@ class Elaborator {
   const std::vector<Fault>& faults_;
   const NetworkLevel level_;
   const std::vector<PageFrame> frames_;  // by buffer
+  Routes all_routes_;
+  std::set<StageId> feeds_transposed_;  // whose pages a matmul takes as its transposed right operand
   Elaboration out_;
   std::vector<ChipScratch> scratch_;
   std::vector<std::uint32_t> buffer_base_, stage_base_;

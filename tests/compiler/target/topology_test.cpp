@@ -114,6 +114,12 @@ TEST_CASE("every route is a path of fewest hops, and the least of those by its l
     std::uint64_t expected = 0;
     RC_ASSERT(!unreachable_chip(t.chips, t.links));
     const auto distance = hops(t);
+    // Asked near and far in turn, they are the same as asked alone.
+    Routes routes(t);
+    const auto asked = *rc::gen::container<std::vector<std::uint32_t>>(8, rc::gen::inRange<std::uint32_t>(0, t.chips));
+    for (std::size_t i = 0; i + 1 < asked.size(); ++i)
+      RC_ASSERT(routes.between(ChipId{asked[i]}, ChipId{asked[i + 1]}) ==
+                route(t, ChipId{asked[i]}, ChipId{asked[i + 1]}));
     for (std::uint32_t a = 0; a < t.chips; ++a) {
       for (std::uint32_t b = 0; b < t.chips; ++b) {
         const auto path = route(t, ChipId{a}, ChipId{b});
