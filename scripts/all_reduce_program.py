@@ -9,17 +9,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def write(folder, topology, chips, size, adder=None):
     """Of the 32 rows of a matmul whose contraction is a tile a chip: what each chip contributes is one page of `size` bytes.
 
-    topology: ring, full-mesh, two nodes (of full meshes, joined chip by chip). adder: multiply-accumulates of int32 a cycle
+    topology: ring, full-mesh, two nodes or nodes of N (full meshes, joined chip by chip). adder: multiply-accumulates of int32 a cycle
     and PCU, where another count than the target's is wanted. Returns what compile is asked for but for the algorithm."""
     target = (ROOT / "tests" / "accuracy" / "collectives.toml").read_text(encoding="utf-8")
-    node = chips // 2 if topology == "two nodes" else chips
+    nodes = "nodes" in topology
+    node = (chips // 2 if topology == "two nodes" else int(topology.split()[-1])) if nodes else chips
     for key, value in ("chips", chips), ("node_chips", node), ("int32", adder):
         if value is not None:
             target = re.sub(rf"(?m)^({key} +)= {{ value = (16|267)\b", rf"\1= {{ value = {value}", target)
     target = re.sub(r"(?m)^((?:node_)?chips .*range = \[1, )(\d+)", lambda m: m[1] + str(max(int(m[2]), chips)), target)
     if topology != "ring":
         target = target.replace('shape        = "ring"', 'shape        = "full_mesh"')
-    if topology == "two nodes":
+    if nodes:
         between = target[target.index("[[links]]"):].replace('joins        = "node"', 'joins        = "counterparts"')
         target += between
     columns = size // 128
