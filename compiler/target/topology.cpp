@@ -29,40 +29,19 @@ std::vector<std::uint32_t> neighbours(LinkShape shape, std::uint32_t at, std::ui
   return to;
 }
 
-// Links by the chip at one end, so that a search looks at each link once.
-class Adjacency {
- public:
-  enum class By { from, to };
-  Adjacency(By by, std::uint32_t chips, const std::vector<ChipLinkParameters>& links) : first_(chips + 1, 0) {
-    const auto end = [by](const ChipLinkParameters& l) { return by == By::from ? l.from.value : l.to.value; };
-    for (const ChipLinkParameters& l : links) ++first_[end(l) + 1];
-    for (std::uint32_t c = 0; c < chips; ++c) first_[c + 1] += first_[c];
-    of_.resize(links.size());
-    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-    for (const ChipLinkParameters& l : links) of_[next[end(l)]++] = &l;
-  }
-  // In order of id, where `links` is.
-  auto begin(std::uint32_t chip) const { return of_.begin() + static_cast<std::ptrdiff_t>(first_[chip]); }
-  auto end(std::uint32_t chip) const { return of_.begin() + static_cast<std::ptrdiff_t>(first_[chip + 1]); }
-
- private:
-  std::vector<std::size_t> first_;
-  std::vector<const ChipLinkParameters*> of_;
-};
-
 constexpr std::uint32_t unseen = std::numeric_limits<std::uint32_t>::max();
 
 // Fewest hops between `origin` and every chip: to the origin where links are followed backwards (By::to), else from it.
-std::vector<std::uint32_t> distances(Adjacency::By by, std::uint32_t origin, std::uint32_t chips,
+std::vector<std::uint32_t> distances(LinksByChip::By by, std::uint32_t origin, std::uint32_t chips,
                                      const std::vector<ChipLinkParameters>& links) {
-  const Adjacency adjacent(by, chips, links);
+  const LinksByChip adjacent(by, chips, links);
   std::vector<std::uint32_t> distance(chips, unseen);
   std::vector<std::uint32_t> queue = {origin};
   distance[origin] = 0;
   for (std::size_t head = 0; head < queue.size(); ++head) {
     const std::uint32_t chip = queue[head];
-    for (auto l = adjacent.begin(chip); l != adjacent.end(chip); ++l) {
-      const std::uint32_t other = by == Adjacency::By::to ? (*l)->from.value : (*l)->to.value;
+    for (const ChipLinkParameters* l : adjacent.at(chip)) {
+      const std::uint32_t other = by == LinksByChip::By::to ? l->from.value : l->to.value;
       if (distance[other] != unseen) continue;
       distance[other] = distance[chip] + 1;
       queue.push_back(other);
@@ -103,7 +82,7 @@ void append_links(const LinkGroup& group, std::uint32_t chips, std::uint32_t nod
 }
 
 std::optional<ChipId> unreachable_chip(std::uint32_t chips, const std::vector<ChipLinkParameters>& links) {
-  for (const auto by : {Adjacency::By::from, Adjacency::By::to}) {
+  for (const auto by : {LinksByChip::By::from, LinksByChip::By::to}) {
     const auto distance = distances(by, 0, chips, links);
     const auto missing = std::find(distance.begin(), distance.end(), unseen);
     if (missing != distance.end()) return ChipId{static_cast<std::size_t>(missing - distance.begin())};
@@ -111,13 +90,17 @@ std::optional<ChipId> unreachable_chip(std::uint32_t chips, const std::vector<Ch
   return std::nullopt;
 }
 
-Routes::Routes(const Target& target) : target_(target), first_(target.chips + std::size_t{1}, 0), to_(target.chips) {
-  for (const ChipLinkParameters& l : target.links) ++first_[l.to.value + std::size_t{1}];
-  for (std::size_t c = 0; c < target.chips; ++c) first_[c + 1] += first_[c];
-  into_.resize(target.links.size());
+LinksByChip::LinksByChip(By by, std::uint32_t chips, const std::vector<ChipLinkParameters>& links)
+    : first_(chips + std::size_t{1}, 0), of_(links.size()) {
+  const auto end = [by](const ChipLinkParameters& l) { return by == By::from ? l.from.value : l.to.value; };
+  for (const ChipLinkParameters& l : links) ++first_[end(l) + std::size_t{1}];
+  for (std::size_t c = 0; c < chips; ++c) first_[c + 1] += first_[c];
   std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-  for (const ChipLinkParameters& l : target.links) into_[next[l.to.value]++] = l.id.value;
+  for (const ChipLinkParameters& l : links) of_[next[end(l)]++] = &l;
 }
+
+Routes::Routes(const Target& target)
+    : target_(target), into_(LinksByChip::By::to, target.chips, target.links), to_(target.chips) {}
 
 std::vector<LinkId> Routes::between(ChipId from, ChipId to) {
   Search& s = to_[to.value];
@@ -130,13 +113,13 @@ std::vector<LinkId> Routes::between(ChipId from, ChipId to) {
   // The least link that comes nearer begins the least route: it is known when all that are nearer have been looked at.
   for (; s.done < s.queue.size() && s.distance[s.queue[s.done]] < s.distance[from.value]; ++s.done) {
     const std::uint32_t chip = s.queue[s.done];
-    for (std::size_t i = first_[chip]; i < first_[chip + std::size_t{1}]; ++i) {
-      const std::uint32_t other = target_.links[into_[i]].from.value;
+    for (const ChipLinkParameters* l : into_.at(chip)) {
+      const std::uint32_t other = l->from.value;
       if (s.distance[other] == unseen) {
         s.distance[other] = s.distance[chip] + 1;
         s.queue.push_back(other);
       }
-      if (s.distance[other] == s.distance[chip] + 1) s.next[other] = std::min(s.next[other], into_[i]);
+      if (s.distance[other] == s.distance[chip] + 1) s.next[other] = std::min(s.next[other], l->id.value);
     }
   }
   std::vector<LinkId> path;

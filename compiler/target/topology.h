@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compiler/target/target.h"
@@ -37,6 +38,20 @@ void append_links(const LinkGroup& group, std::uint32_t chips, std::uint32_t nod
 // A chip that chip 0 does not reach, or that does not reach chip 0; nothing where every chip reaches every other.
 std::optional<ChipId> unreachable_chip(std::uint32_t chips, const std::vector<ChipLinkParameters>& links);
 
+// Links by the chip at one end, in order of id where the links are, so that a search looks at each link once. Keeps them.
+class LinksByChip {
+ public:
+  enum class By { from, to };
+  LinksByChip(By by, std::uint32_t chips, const std::vector<ChipLinkParameters>& links);
+  std::span<const ChipLinkParameters* const> at(std::uint32_t chip) const {
+    return {of_.data() + first_[chip], first_[chip + std::size_t{1}] - first_[chip]};
+  }
+
+ private:
+  std::vector<std::size_t> first_;  // by chip, and one past the end: into of_
+  std::vector<const ChipLinkParameters*> of_;
+};
+
 // The routes of a target (route(), in target.h): those to one chip are worked out together, no farther than was asked
 // for. Keeps the target, which must outlive it.
 class Routes {
@@ -54,9 +69,8 @@ class Routes {
   };
 
   const Target& target_;
-  std::vector<std::size_t> first_;   // by chip, and one past the end: into into_
-  std::vector<std::uint32_t> into_;  // links by the chip that they lead to
-  std::vector<Search> to_;           // by receiver; empty until asked for
+  LinksByChip into_;        // by the chip that they lead to
+  std::vector<Search> to_;  // by receiver; empty until asked for
 };
 
 }  // namespace rdusim

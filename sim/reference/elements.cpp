@@ -286,12 +286,6 @@ template <class T>
 RDU_CLONES void add_scaled(float* sum, const float* b, float a, std::int64_t n) {
   for (std::int64_t j = 0; j < n; ++j) sum[j] += a * b[j];
 }
-RDU_CLONES void add_scaled(std::uint32_t* sum, const std::uint32_t* b, std::uint32_t a, std::int64_t n) {
-  for (std::int64_t j = 0; j < n; ++j) sum[j] += a * b[j];
-}
-RDU_CLONES void add_scaled(std::uint64_t* sum, const std::uint64_t* b, std::uint64_t a, std::int64_t n) {
-  for (std::int64_t j = 0; j < n; ++j) sum[j] += a * b[j];
-}
 RDU_CLONES void add_scaled(double* sum, const double* b, double a, std::int64_t n) {
   for (std::int64_t j = 0; j < n; ++j) sum[j] += a * b[j];
 }

@@ -24,11 +24,9 @@ float rounded(DType t, float value);
 // sum[j] += a * b[j], each rounded on its own; the same bits whatever the vector width.
 void add_scaled(float* sum, const float* b, float a, std::int64_t n);
 void add_scaled(double* sum, const double* b, double a, std::int64_t n);
-void add_scaled(std::uint32_t* sum, const std::uint32_t* b, std::uint32_t a, std::int64_t n);
-void add_scaled(std::uint64_t* sum, const std::uint64_t* b, std::uint64_t a, std::int64_t n);
 
 // sum(rows x width) += a(rows x depth) panel(depth x width), products added one by one in rising depth; rows of each
-// matrix lie `*_stride` elements apart. The last also adds the products' magnitudes up.
+// matrix lie Strides apart, in elements. The last also adds the products' magnitudes up.
 struct Strides {
   std::size_t sum = 0, a = 0, panel = 0;
 };

@@ -65,8 +65,8 @@ using namespace reference;
 
 // ---- one leaf: rows of a against all columns of b, in rising k
 //
-// Rows, columns and contraction are blocked so that what is in use of a and b stays in cache; the order of additions to an element
-// is rising k all the same.
+// Rows, columns and contraction are blocked so that what is in use of a and b stays in cache; the order of additions to
+// an element is rising k all the same.
 
 constexpr std::int64_t column_block = 512;
 constexpr std::int64_t k_block = 64;
