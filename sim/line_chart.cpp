@@ -6,47 +6,14 @@
 #include <array>
 #include <cmath>
 
+#include "sim/svg.h"
+
 namespace rdusim {
 
 namespace {
 
 constexpr double width = 720, height = 440, left = 80, right = 20, top = 44, bottom = 60;
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
-// 1, 2 or 5 times a power of ten, so that about `count` of them span the range.
-double tick_step(double range, int count) {
-  const double raw = range / count;
-  const double power = std::pow(10.0, std::floor(std::log10(raw)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= raw) return factor * power;
-  }
-  return 10 * power;
-}
-
-// Okabe and Ito's palette, which most who are colour-blind tell apart.
-constexpr std::array<const char*, 6> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
 constexpr std::array<const char*, 4> dashes{"", "7 3", "2 3", "9 3 2 3"};
 
 }  // namespace
@@ -61,34 +28,34 @@ std::string to_svg(const LineChart& chart) {
   }
   if (x_most <= x_least) x_most = x_least + 1;
   if (y_most <= 0) y_most = 1;
-  const double x_step = tick_step(x_most - x_least, 8), y_step = tick_step(y_most, 6);
+  const double x_step = svg::tick_step(x_most - x_least, 8), y_step = svg::tick_step(y_most, 6);
   x_most = std::ceil(x_most / x_step - 1e-9) * x_step;
   if (chart.y_most == 0) y_most = std::ceil(y_most / y_step - 1e-9) * y_step;
   const auto px = [&](double x) { return left + (x - x_least) / (x_most - x_least) * (width - left - right); };
   const auto py = [&](double y) { return height - bottom - y / y_most * (height - top - bottom); };
 
-  std::string svg = fmt::format(
+  std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
       "font-family=\"sans-serif\" font-size=\"13\" role=\"img\">\n<title>{2}</title>\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n"
       "<text x=\"{3}\" y=\"24\" font-size=\"15\" text-anchor=\"middle\">{2}</text>\n",
-      width, height, escaped(chart.title), width / 2);
+      width, height, svg::escaped(chart.title), width / 2);
   for (int i = 0; i * x_step <= x_most + 1e-9; ++i) {
-    svg += fmt::format(
+    out += fmt::format(
         "<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#dddddd\"/><text x=\"{0:.1f}\" y=\"{3:.1f}\" "
         "text-anchor=\"middle\">{4:.4g}</text>\n",
         px(i * x_step), top, height - bottom, height - bottom + 18, i * x_step);
   }
   for (int i = 0; i * y_step <= y_most + 1e-9; ++i) {
-    svg += fmt::format(
+    out += fmt::format(
         "<path d=\"M{0:.1f} {1:.1f}H{2:.1f}\" stroke=\"#dddddd\"/><text x=\"{3:.1f}\" y=\"{4:.1f}\" "
         "text-anchor=\"end\">{5:.4g}</text>\n",
         left, py(i * y_step), width - right, left - 8, py(i * y_step) + 4, i * y_step);
   }
-  svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", (left + width - right) / 2,
-                     height - 18, escaped(chart.x_label));
-  svg += fmt::format("<text transform=\"translate(20 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-                     (top + height - bottom) / 2, escaped(chart.y_label));
+  out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", (left + width - right) / 2,
+                     height - 18, svg::escaped(chart.x_label));
+  out += fmt::format("<text transform=\"translate(20 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+                     (top + height - bottom) / 2, svg::escaped(chart.y_label));
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const ChartSeries& s = chart.series[i];
     std::string path;
@@ -101,13 +68,13 @@ std::string to_svg(const LineChart& chart) {
       path += fmt::format("{}{:.1f} {:.1f}", pen ? "L" : "M", px(x), py(y));
       pen = true;
     }
-    const char* colour = colours[i % colours.size()];
-    svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>\n",
+    const char* colour = svg::colours[i % svg::colours.size()];
+    out += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>\n",
                        path, colour, dashes[i % dashes.size()]);
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\">{}</text>\n", left + 12,
-                       top + 18 + 18 * static_cast<double>(i), colour, escaped(s.name));
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\">{}</text>\n", left + 12,
+                       top + 18 + 18 * static_cast<double>(i), colour, svg::escaped(s.name));
   }
-  return svg + "</svg>\n";
+  return out + "</svg>\n";
 }
 
 }  // namespace rdusim

@@ -22,6 +22,7 @@ struct SweepPoint {
 struct SweepPlan {
   std::string name;
   std::string workload;  // a path that is good from the working folder
+  std::string program;   // one that is compiled already: points only run it, on the target that they set; else ""
   std::string target;    // the base; "" where an axis gives it or compile's default stands
   std::vector<std::pair<std::string, Cell>> compile, run;  // options of every point
   std::vector<std::string> axes;                           // in the order of the plan

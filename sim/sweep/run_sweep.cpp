@@ -26,6 +26,7 @@ namespace {
 constexpr std::uint64_t row_bytes_limit = std::uint64_t{1} << 20;
 constexpr std::uint64_t workload_bytes_limit = std::uint64_t{4} << 20;
 constexpr std::size_t array_tasks = 1000;
+constexpr std::uint64_t program_bytes_limit = std::uint64_t{1} << 40;
 constexpr const char* default_target = "sn40l";
 
 // Held for as long as this process works in the folder; the system lets go of it however the process ends.
@@ -58,7 +59,29 @@ void add_option(std::vector<std::string>& words, const std::string& name, const 
   words.push_back(fmt::format("--{}={}", name, to_string(value)));
 }
 
-// The two commands of one point, and the files that they need.
+std::string base_target(const SweepPlan& plan) {
+  return plan.target.empty() ? default_target : plan.target;
+}
+
+// An axis overrides what every point has.
+void put(std::vector<std::pair<std::string, Cell>>& into, const std::string& name, const Cell& value) {
+  std::erase_if(into, [&](const auto& o) { return o.first == name; });
+  into.emplace_back(name, value);
+}
+
+Result<std::string> changed(const std::string& text, const std::string& from, Code code,
+                            const std::vector<std::pair<std::string, Cell>>& values) {
+  auto document = parse_toml(text, from, code);
+  if (!document) return document.diagnostics();
+  for (const auto& [path, value] : values) {
+    const Diagnostics d = change(*document, *parse_path(path), value, fmt::format("{} of {}", path, from));
+    if (d.has_errors()) return d;
+  }
+  make_files_absolute(*document, fs::path(from).parent_path().string());
+  return to_toml(*document);
+}
+
+// The two commands of one point; compile is empty where the plan's program is compiled already, and the files that they need.
 struct PointCommands {
   std::vector<std::string> compile, run;
   std::vector<std::pair<std::string, std::string>> files;  // path, contents
@@ -177,9 +200,10 @@ class Sweep {
       for (const auto& [name, value] : *options) all += fmt::format("{}={}\n", name, to_string(value));
     }
     for (const std::string& m : plan_.metrics) all += m + "\n";
-    const auto workload = read_file(plan_.workload, workload_bytes_limit);  // of a folder its path has to do
-    all += workload ? *workload : plan_.workload;
-    if (const auto target = find_target(base_target())) all += target->sha256;
+    const auto workload = plan_.program.empty() ? read_file(plan_.workload, workload_bytes_limit)
+                                                : read_file(plan_.program, program_bytes_limit);
+    all += workload ? sha256(std::string_view(*workload)) : plan_.workload;  // of a folder its path has to do
+    if (const auto target = find_target(base_target(plan_))) all += target->sha256;
     JsonArray axes;
     for (const std::string& a : plan_.axes) axes.emplace_back(a);
     return Json()
@@ -190,25 +214,19 @@ class Sweep {
         .set("sha256", sha256(std::string_view(all)));
   }
 
-  std::string base_target() const { return plan_.target.empty() ? default_target : plan_.target; }
-
   Result<PointCommands> commands(std::size_t point) const {
     const SweepPoint& p = plan_.points[point];
     const std::string work = fmt::format("{}/work/{:06}", options_.folder, point);
     PointCommands c;
-    c.compile = {options_.rdusim, "compile", "", "-o", work + "/prog.bin"};
-    c.run = {options_.rdusim, "run", work + "/prog.bin", "--report", work + "/report.json"};
+    if (plan_.program.empty()) c.compile = {options_.rdusim, "compile", "", "-o", work + "/prog.bin"};
+    c.run = {options_.rdusim, "run", plan_.program.empty() ? work + "/prog.bin" : plan_.program, "--report",
+             work + "/report.json"};
     std::string target = plan_.target;
     std::string workload = plan_.workload;
     std::vector<std::pair<std::string, Cell>> compile = plan_.compile;
     std::vector<std::pair<std::string, Cell>> run = plan_.run;
-    std::vector<std::pair<std::string, Cell>> of_target;
     std::vector<std::pair<std::string, Cell>> of_workload;
-    // An axis overrides what every point has.
-    const auto put = [](std::vector<std::pair<std::string, Cell>>& into, const std::string& name, const Cell& value) {
-      std::erase_if(into, [&](const auto& o) { return o.first == name; });
-      into.emplace_back(name, value);
-    };
+    bool changes_target = false;
     for (std::size_t a = 0; a < plan_.axes.size(); ++a) {
       const Cell& value = p.values[a];
       const std::string& name = plan_.axes[a];
@@ -216,7 +234,7 @@ class Sweep {
       if (name == "target")
         target = to_string(value);
       else if (name.starts_with("target."))
-        put(of_target, name.substr(7), value);
+        changes_target = true;
       else if (name.starts_with("workload."))
         put(of_workload, name.substr(9), value);
       else if (name.starts_with("run."))
@@ -224,13 +242,11 @@ class Sweep {
       else
         put(compile, name, value);
     }
-    if (!of_target.empty()) {
-      auto found = find_target(target.empty() ? default_target : target);
-      if (!found) return found.diagnostics();
-      auto text = changed(found->text, found->name, Code::RDU2002, of_target);
-      if (!text) return text.diagnostics();
+    if (changes_target) {
+      auto made = target_of(plan_, point);
+      if (!made) return made.diagnostics();
       target = work + "/target.toml";
-      c.files.emplace_back(target, *std::move(text));
+      c.files.emplace_back(target, std::move(made->text));
     }
     if (!of_workload.empty()) {
       const auto original = read_file(workload, workload_bytes_limit);
@@ -240,23 +256,11 @@ class Sweep {
       workload = work + "/workload.toml";
       c.files.emplace_back(workload, *std::move(text));
     }
-    c.compile[2] = workload;
-    if (!target.empty()) c.compile.push_back("--target=" + target);
+    if (!c.compile.empty()) c.compile[2] = workload;
+    if (!target.empty()) (c.compile.empty() ? c.run : c.compile).push_back("--target=" + target);
     for (const auto& [name, value] : compile) add_option(c.compile, name, value);
     for (const auto& [name, value] : run) add_option(c.run, name, value);
     return c;
-  }
-
-  static Result<std::string> changed(const std::string& text, const std::string& from, Code code,
-                                     const std::vector<std::pair<std::string, Cell>>& values) {
-    auto document = parse_toml(text, from, code);
-    if (!document) return document.diagnostics();
-    for (const auto& [path, value] : values) {
-      const Diagnostics d = change(*document, *parse_path(path), value, fmt::format("{} of {}", path, from));
-      if (d.has_errors()) return d;
-    }
-    make_files_absolute(*document, fs::path(from).parent_path().string());
-    return to_toml(*document);
   }
 
   // False where it was stopped.
@@ -268,7 +272,8 @@ class Sweep {
       }
     }
     const std::string errors = work + "/errors.txt";
-    auto status = run_child(c.compile, errors, options_.stop);
+    std::optional<int> status = 0;
+    if (!c.compile.empty()) status = run_child(c.compile, errors, options_.stop);
     if (status == 0) status = run_child(c.run, errors, options_.stop);
     if (!status) return false;
     o.error = first_code(errors);
@@ -299,6 +304,23 @@ class Sweep {
 };
 
 }  // namespace
+
+Result<PointTarget> target_of(const SweepPlan& plan, std::size_t point) {
+  std::string name = base_target(plan);
+  std::vector<std::pair<std::string, Cell>> values;
+  for (std::size_t a = 0; a < plan.points[point].values.size(); ++a) {
+    const Cell& value = plan.points[point].values[a];
+    if (value.index() == 0) continue;
+    if (plan.axes[a] == "target") name = to_string(value);
+    if (plan.axes[a].starts_with("target.")) put(values, plan.axes[a].substr(7), value);
+  }
+  auto found = find_target(name);
+  if (!found) return found.diagnostics();
+  if (values.empty()) return PointTarget{std::move(found->name), std::move(found->text)};
+  auto text = changed(found->text, found->name, Code::RDU2002, values);
+  if (!text) return text.diagnostics();
+  return PointTarget{std::move(found->name), *std::move(text)};
+}
 
 Result<SweepResult> run_sweep(const SweepPlan& plan, const SweepOptions& options) {
   Sweep sweep(plan, options);
@@ -380,20 +402,22 @@ std::string slurm_script(const SweepPlan& plan, const SweepOptions& options, con
   std::error_code error;
   const std::string folder = fs::absolute(options.folder, error).lexically_normal().string();
   const std::string plan_file = fs::absolute(plan_path, error).lexically_normal().string();
+  std::string words;
+  for (const std::string& w : options.words) words += " " + shell(w);
   std::string name;
   for (const char c : plan.name) name += (c >= '!' && c <= '~' && c != '%') ? c : '_';
   return fmt::format(
       "#!/bin/bash\n"
       "# The {} points of {} as a job array of {} tasks. When all have ended:\n"
-      "#   {} sweep {} -o {} --merge\n"
+      "#   {} sweep {}{} -o {} --merge\n"
       "#SBATCH --job-name={}\n"
       "#SBATCH --array=0-{}\n"
       "#SBATCH --ntasks=1\n"
       "#SBATCH --cpus-per-task=1\n"
       "#SBATCH --output=slurm-%A_%a.log\n"
-      "cd {} && exec {} sweep {} -o {} --jobs 1 --task \"$SLURM_ARRAY_TASK_ID/{}\"\n",
-      plan.points.size(), shell(plan.name), tasks, shell(options.rdusim), shell(plan_file), shell(folder), name,
-      tasks - 1, shell(fs::current_path(error).string()), shell(options.rdusim), shell(plan_file), shell(folder),
+      "cd {} && exec {} sweep {}{} -o {} --jobs 1 --task \"$SLURM_ARRAY_TASK_ID/{}\"\n",
+      plan.points.size(), shell(plan.name), tasks, shell(options.rdusim), shell(plan_file), words, shell(folder), name,
+      tasks - 1, shell(fs::current_path(error).string()), shell(options.rdusim), shell(plan_file), words, shell(folder),
       tasks);
 }
 

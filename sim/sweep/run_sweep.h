@@ -22,7 +22,8 @@ struct SweepOptions {
   std::uint32_t jobs = 1;  // points at a time; at least 1
   // Task t of n of a job array: points t, t + n, t + 2 n, ... and no table.
   std::optional<std::pair<std::size_t, std::size_t>> task;
-  std::atomic<bool>* stop = nullptr;                               // raised from outside (Ctrl-C); may be null
+  std::vector<std::string> words;     // what a task of a job array is told besides the plan
+  std::atomic<bool>* stop = nullptr;  // raised from outside (Ctrl-C); may be null
   std::function<void(std::size_t done, std::size_t of)> progress;  // after each point, from any thread, one at a time
 };
 
@@ -30,6 +31,12 @@ struct SweepResult {
   std::vector<PointOutcome> outcomes;  // of the points that were run, now or before; rising
   bool stopped = false;
 };
+
+// The machine of a point: its base, with what the point sets of it. Errors: RDU8063, those of the target.
+struct PointTarget {
+  std::string name, text;
+};
+Result<PointTarget> target_of(const SweepPlan& plan, std::size_t point);
 
 // Errors: RDU8067 the folder is of another plan, RDU8068 another sweep works in it, RDU8063 the first point sets what
 // its target or workload lacks, those of its target and workload, RDU5008 and RDU1001 of the folder.
