@@ -4,58 +4,19 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <tuple>
 
 #include "compiler/support/file.h"
 #include "compiler/support/units.h"
 #include "compiler/workload/hf_config.h"
+#include "sim/cli/command_tree.h"
+#include "sim/cli/option_values.h"
 #include "sim/version.h"
 
 namespace rdusim::cli {
 
-std::optional<Bytes> parse_size(std::string_view text) {
-  const auto digits = text.find_first_not_of("0123456789.");
-  std::string_view number = text.substr(0, digits);
-  std::string_view unit = digits == std::string_view::npos ? std::string_view() : text.substr(digits);
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  std::string lower;
-  for (char c : unit) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  std::uint64_t scale = 0;
-  constexpr std::string_view prefixes = "kmgt";
-  if (lower.empty() || lower == "b") {
-    scale = 1;
-  } else if (const auto p = prefixes.find(lower.front()); p != std::string_view::npos) {
-    const std::string_view rest = std::string_view(lower).substr(1);
-    if (rest == "b" || rest == "ib") {
-      scale = 1;
-      for (std::size_t i = 0; i <= p; ++i) scale *= rest == "b" ? 1000 : 1024;
-    }
-  }
-  const auto value = parse_decimal(number);
-  if (scale == 0 || !value) return std::nullopt;
-  const auto bytes = multiply(*value, Fraction{scale, 1});
-  if (!bytes) return std::nullopt;
-  return bytes->num / bytes->den;
-}
-
 namespace {
-
-// Read here: CLI11 takes what is beyond 2^64 for 2^64 - 1.
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  std::uint64_t n = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
-  return n;
-}
-
-// "name=file".
-std::optional<Assignment> assignment(const std::string& text) {
-  const auto at = text.find('=');
-  if (at == std::string::npos || at == 0 || at + 1 == text.size()) return std::nullopt;
-  return Assignment{text.substr(0, at), text.substr(at + 1)};
-}
 
 // Options as they are written, before they are judged.
 struct Raw {
@@ -83,12 +44,14 @@ struct Raw {
   NetRequest net;
   TraceRequest trace;
   ViewRequest view;
+  std::string shell;
 };
 
 struct Commands {
   CLI::App *compile = nullptr, *run = nullptr, *assemble = nullptr, *check = nullptr, *show = nullptr,
            *targets = nullptr, *explain = nullptr, *compare = nullptr, *faults = nullptr, *history = nullptr,
-           *dashboard = nullptr, *sweep = nullptr, *model = nullptr, *net = nullptr, *trace = nullptr, *view = nullptr;
+           *dashboard = nullptr, *sweep = nullptr, *model = nullptr, *net = nullptr, *trace = nullptr, *view = nullptr,
+           *completion = nullptr, *man = nullptr;
 };
 
 // A command whose words stand as data.
@@ -259,6 +222,31 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.net = add(app, words(raw.net));
   c.trace = add(app, words(raw.trace));
   c.view = add(app, words(raw.view));
+
+  c.completion = app.add_subcommand("completion", "writes the script by which a shell completes the words of rdusim");
+  c.completion->add_option("shell", raw.shell, completion_shells)->required();
+  c.completion->footer("Example:\n  source <(rdusim completion bash)");
+
+  c.man = app.add_subcommand("man", "writes the man page");
+  c.man->footer("Example:\n  rdusim man | man -l -");
+  return c;
+}
+
+TreeCommand tree_of(const CLI::App& app) {
+  TreeCommand c{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
+  for (const CLI::Option* o : app.get_options()) {
+    TreeOption option;
+    for (const std::string& name : o->get_snames()) option.names.push_back("-" + name);
+    for (const std::string& name : o->get_lnames()) option.names.push_back("--" + name);
+    if (option.names.empty()) option.place = o->get_name(true);
+    option.help = o->get_description();
+    option.standard = o->get_default_str();
+    option.value = option.place.empty() && o->get_type_size() > 0 && o->get_expected_max() > 0;
+    option.required = o->get_required();
+    option.repeats = o->get_expected_max() > 1;
+    c.options.push_back(std::move(option));
+  }
+  for (const CLI::App* below : app.get_subcommands({})) c.commands.push_back(tree_of(*below));
   return c;
 }
 
@@ -426,6 +414,13 @@ void suggest_option(const CLI::App& command, const std::vector<std::string>& arg
 
 }  // namespace
 
+TreeCommand command_tree() {
+  CLI::App app("", "rdusim");
+  Raw raw;
+  describe(app, raw);
+  return tree_of(app);
+}
+
 Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   CLI::App app("", "rdusim");
   Raw raw;
@@ -481,6 +476,12 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (commands.net->parsed()) return Request(raw.net);
   if (commands.trace->parsed()) return Request(raw.trace);
   if (commands.view->parsed()) return Request(raw.view);
+  if (commands.man->parsed()) return Request(TextRequest{man_page(tree_of(app))});
+  if (commands.completion->parsed()) {
+    std::string script = completion_script(tree_of(app), raw.shell);
+    if (script.empty()) return usage(fmt::format("completion: '{}' is not one of {}", raw.shell, completion_shells));
+    return Request(TextRequest{std::move(script)});
+  }
   if (raw.explain.code.empty() && !raw.list) return usage("explain: a code is needed, or --list");
   if (raw.list) raw.explain.code.clear();
   return Request(raw.explain);

@@ -84,7 +84,7 @@ struct ExplainRequest {
   bool json = false;
 };
 
-// --help and --version.
+// --help, --version, `man` and `completion`.
 struct TextRequest {
   std::string text;
 };
