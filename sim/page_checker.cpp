@@ -48,6 +48,33 @@ std::vector<bool> folded_buffers(const SpatialProgram& p) {
   return folded;
 }
 
+// By buffer: the operator whose values it brings from several makers, handed on as they are by who makes none.
+std::vector<std::optional<OperatorId>> values_handed_on(const SpatialProgram& p,
+                                                        const std::vector<std::optional<OperandId>>& operands) {
+  std::vector<std::optional<OperatorId>> of(p.buffers.size());
+  const auto brings = [&](BufferId b) {
+    const std::optional<OperandId>& operand = operands[b.value];
+    return operand && is_value(*operand) ? p.stage(maker_of(*operand)).origin : of[b.value];
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Stage& s : p.stages) {
+      std::optional<OperatorId> op;
+      if (const auto* recv = std::get_if<Recv>(&s.kind)) op = of[p.edge(recv->edge).buffer.value];
+      const auto* generic = std::get_if<Generic>(&s.kind);
+      if (generic != nullptr && !makes_values(*generic) && !folds_items(*generic))
+        for (const Port& port : s.ports)
+          if (port.direction == Direction::input && !op) op = brings(port.buffer);
+      for (const Port& port : s.ports) {
+        if (port.direction == Direction::input || !op || of[port.buffer.value]) continue;
+        of[port.buffer.value] = op;
+        changed = true;
+      }
+    }
+  }
+  return of;
+}
+
 // Pages of a channel that may be under way at once; a broken run may have more, and then a page is not compared.
 constexpr std::uint64_t most_under_way = 1 << 12;
 
@@ -61,6 +88,7 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
       watched_(instances.program().buffers.size()),
       by_store_(instances.program().buffers.size()),
       operand_(page_operands(instances.program())),
+      handed_on_(values_handed_on(instances.program(), operand_)),
       source_(instances.buffers(), none) {
   const SpatialProgram& p = instances.program();
   const std::vector<bool> folded = folded_buffers(p);
@@ -193,7 +221,9 @@ void PageChecker::check_stored(const PagePushed& e, const StoreInput& input) {
   }
   const bool same_chunk = chunk.of == 1 ? e.tag.chunks == 1 : e.tag.chunk == chunk.index && e.tag.chunks == chunk.of;
   const auto& made = operand_[e.buffer.buffer.value];
-  const OperandId operand = made && is_value(*made) ? *made : t.operand;
+  const auto& op = handed_on_[e.buffer.buffer.value];
+  const bool of_several = op && is_value(e.tag.operand) && p.stage(maker_of(e.tag.operand)).origin == op;
+  const OperandId operand = made && is_value(*made) ? *made : of_several ? e.tag.operand : t.operand;
   if (!expected || (*expected == place_of(e.tag) && same_chunk && e.tag.operand == operand)) return;
   wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p),
         fmt::format("'{}' {}{}, which '{}' stores", t.name, to_string(*expected),

@@ -70,10 +70,11 @@ class PageChecker final : public EventSink {
     std::uint64_t firing = 0;
     std::optional<Place> place;
   } loaded_;
-  std::vector<Watched> watched_;                   // by buffer
-  std::vector<StoreInput> by_store_;               // by buffer: the store that takes its pages, one a phase
-  std::vector<std::optional<OperandId>> operand_;  // by buffer: page_operands()
-  std::vector<std::uint32_t> source_;              // by buffer instance: ring of pages that are to cross, or none
+  std::vector<Watched> watched_;                      // by buffer
+  std::vector<StoreInput> by_store_;                  // by buffer: the store that takes its pages, one a phase
+  std::vector<std::optional<OperandId>> operand_;     // by buffer: page_operands()
+  std::vector<std::optional<OperatorId>> handed_on_;  // by buffer: whose values it brings from several makers
+  std::vector<std::uint32_t> source_;                 // by buffer instance: ring of pages that are to cross, or none
   std::vector<Ring> source_rings_;
   std::vector<Ring> channel_rings_;  // by channel
   std::vector<Slot> slots_;

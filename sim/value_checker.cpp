@@ -100,6 +100,10 @@ bool ValueChecker::fits(const PartialFolded& e, const Maker& maker, const Input&
 void ValueChecker::on(const PartialFolded& e) {
   if (!is_value(e.sum.operand)) return;
   const Maker& maker = makers_[e.stage.stage.value];
+  // Who makes no values may hand one on as it is: whether it is the one that is due, its store's place says.
+  const bool as_it_is = e.added.operand == e.sum.operand && place_of(e.added) == place_of(e.sum) &&
+                        e.added.chunk == e.sum.chunk && e.added.chunks == e.sum.chunks && e.added.trip == e.sum.trip;
+  if (maker.generic == nullptr && !maker.indices && as_it_is) return;
   if (maker.indices && maker_of(e.sum.operand) == e.stage.stage) return check_gathered(e, *maker.indices);
   if (maker.generic == nullptr || maker_of(e.sum.operand) != e.stage.stage)
     return wrong(e, "which is none of its values");

@@ -59,21 +59,22 @@ class Symbolic {
       extent.instances = classes_.representatives;
     }
     const Net net = Net::of(s_, section.id, extent);
-    std::uint64_t pages = 0;
-    for (const Net::Queue& q : net.queues) pages = sum(pages, q.depth);
-    if (net.all_firings > most_firings || pages > most_pages_held) {
+    if (net.all_firings > most_firings) {
       result_.finding = unchecked("section '{}' has {} firings of instances that differ; {} are looked at",
                                   section.name, net.all_firings, most_firings);
       return false;
     }
     net_ = &net;
-    base_.assign(net.queues.size(), 0);
-    std::uint64_t at = 0;
-    for (std::size_t q = 0; q < net.queues.size(); ++q) {
-      base_[q] = at;
-      at += std::max<std::uint64_t>(net.queues[q].depth, 1);
+    const std::vector<std::uint64_t> pushed = most_pushed(net);
+    base_.assign(net.queues.size() + 1, 0);
+    for (std::size_t q = 0; q < net.queues.size(); ++q)
+      base_[q + 1] = sum(base_[q], std::max<std::uint64_t>(std::min(net.queues[q].depth, pushed[q]), 1));
+    if (base_.back() > most_pages_held) {
+      result_.finding = unchecked("section '{}' holds up to {} pages in instances that differ; {} are looked at",
+                                  section.name, base_.back(), most_pages_held);
+      return false;
     }
-    pages_.assign(at, Page{});
+    pages_.assign(base_.back(), Page{});
     held_.assign(net.actors.size(), Page{});
     joined_.assign(net.actors.size(), no_term);
     run_begin_.assign(net.actors.size(), 0);
@@ -157,13 +158,27 @@ class Symbolic {
     return at == holds_.end() ? o.value : at->second;
   }
 
-  Page& cell(std::uint32_t queue, std::uint64_t index) {
-    return pages_[base_[queue] + index % std::max<std::uint64_t>(net_->queues[queue].depth, 1)];
+  // By queue: no more pages than this are ever in it, its first ones included.
+  std::vector<std::uint64_t> most_pushed(const Net& net) const {
+    std::vector<std::uint64_t> pages;
+    for (const Net::Queue& q : net.queues) pages.push_back(q.initial);
+    for (const Net::Actor& a : net.actors)
+      for (std::uint32_t u = a.first_use; u < a.first_use + a.uses; ++u) {
+        if (net.uses[u].slot != Net::nobody) continue;
+        std::uint32_t most = 1;
+        if (!a.crossing)
+          for (const auto& run : s_.p.stage(a.stage).ports[net.uses[u].port].push) most = std::max(most, run.value);
+        pages[net.uses[u].queue] = sum(pages[net.uses[u].queue], product(a.firings, most));
+      }
+    return pages;
   }
+
+  std::uint64_t cells_of(std::uint32_t queue) const { return base_[queue + std::size_t{1}] - base_[queue]; }
+  Page& cell(std::uint32_t queue, std::uint64_t index) { return pages_[base_[queue] + index % cells_of(queue)]; }
   const Page& head(const Net::Use& use) { return cell(use.queue, execution_->popped(use.slot)); }
   void push(const Net::Use& use, const Page& page, std::uint64_t times) {
     const Net::Queue& q = net_->queues[use.queue];
-    const std::uint64_t cells = std::max<std::uint64_t>(q.depth, 1);
+    const std::uint64_t cells = cells_of(use.queue);
     for (std::uint64_t i = times > cells ? times - cells : 0; i < times; ++i)  // more would only overwrite these
       cell(use.queue, q.initial + execution_->pushed(use.queue) + i) = page;
   }
@@ -741,7 +756,7 @@ class Symbolic {
   std::map<Whole, std::uint32_t> whole_ids_;
   std::map<std::uint32_t, std::uint32_t> holds_;  // by operand of a state: what it holds, where appends changed it
   std::vector<TermId> joined_;                    // by actor: what the pages of its row were, before they were joined
-  std::vector<std::uint64_t> base_;               // of each queue's cells in pages_
+  std::vector<std::uint64_t> base_;               // of each queue's cells in pages_, and their end
   std::vector<Page> pages_;
   std::vector<Page> held_;  // by actor: accumulator
   std::vector<std::uint64_t> run_begin_,

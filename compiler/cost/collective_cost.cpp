@@ -341,6 +341,8 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
       if (through_one) {
         steps.add(to_first(n, whole));
         steps.add(from_first(n, times(whole, n - 1)));
+      } else if (is_ring && n > target.site.buffers) {  // one landing for all pages (passes/expand.h)
+        steps.add_round(ring(n, whole), n - 1);
       } else if (is_ring) {
         for (std::size_t step = 1; step < n; ++step) steps.add(ring(n, whole));
       } else if (algorithm == CollectiveAlgorithm::hierarchical) {

@@ -145,7 +145,7 @@ std::optional<PhaseExchange> find_exchange(const SpatialProgram& p, const std::v
         if (!may_exchange(runs, i, j)) continue;
         const PhaseExchange x{id, runs[i].first, runs[i].phases, runs[j].first, runs[j].phases};
         const SpatialProgram changed = with_exchange(p, x);
-        const UntimedRun run = run_untimed(changed, p.header.native_tile, most_exchange_steps);
+        const UntimedRun run = run_untimed(changed, p.header.native_tile, {most_exchange_steps, 0});
         if (!run.undecided && run.stuck == 0 && run.sums.empty()) return x;
       }
   }

@@ -511,7 +511,7 @@ void Contents::fire_collective(const std::vector<Index>& members) {
 
 }  // namespace
 
-UntimedRun run_untimed(const SpatialProgram& p, std::uint32_t native_tile, std::uint64_t most_steps) {
+UntimedRun run_untimed(const SpatialProgram& p, std::uint32_t native_tile, const UntimedLimits& limits) {
   UntimedRun out;
   if (p.stages.empty()) return out;
   SumFindings findings(p, native_tile);
@@ -530,17 +530,19 @@ UntimedRun run_untimed(const SpatialProgram& p, std::uint32_t native_tile, std::
     trip_steps.push_back(steps_of(p, c));
     everything = plus(everything, times(trip_steps.back(), c.instances));
   }
-  const bool all = everything <= most_steps;
-  std::uint64_t left = times(most_steps, 4);
+  const bool all = everything <= limits.steps;
+  std::uint64_t left = plus(times(limits.steps, 4), times(limits.steps_a_stage, p.stages.size()));
 
   for (std::size_t n = 0; n < clusters.size(); ++n) {
     const Cluster& c = clusters[n];
     const std::uint64_t parts = all ? 1 : c.repeats;
     const std::uint64_t steps = trip_steps[n] / parts;
-    if (steps > most_steps || steps > left) {
+    const std::uint64_t most = std::min(left, plus(limits.steps, times(limits.steps_a_stage, c.stages.size())));
+    if (steps > most) {
       if (!out.undecided) {
         out.undecided = c.stages.front();
         out.undecided_steps = steps;
+        out.limit = most;
       }
       continue;
     }

@@ -3,12 +3,12 @@
 //
 // token_run.h says how stages fire, and what is left out; here every page also says what it holds.
 //
-// work     A step is a firing, a page pushed, or a stage taken up. The instances of a cluster (clusters.h) whose
-// hand-offs are one to one run
-//          apart, so that a program of thousands of sites is many small runs. Within `most_steps` all of them run a
-//          whole trip. Where that is more, only the first and the last instance run, and of a trip only the part that
-//          repeats. A run that still takes more than `most_steps`, or than is left of four times that for all, is not
-//          started: `undecided`.
+// work     A step is a firing, a page pushed, or a stage taken up. The instances of a cluster (clusters.h) whose hand-offs
+//          are one to one run apart, so that a program of thousands of sites is many small runs. Within `steps` all of
+//          them run a whole trip. Where that is more, only the first and the last instance run, and of a trip only the
+//          part that repeats. A run that still takes more than `steps` and `steps_a_stage` for each of its stages, or
+//          than is left of four times `steps` and `steps_a_stage` for each stage of the program, is not started:
+//          `undecided`.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,13 @@
 namespace rdusim {
 
 inline constexpr std::uint64_t most_untimed_steps = 2'000'000;
+
+struct UntimedLimits {
+  std::uint64_t steps = most_untimed_steps;
+  // More than a stage of a ring over 1,024 chips takes. A stage is some hundred bytes of a file: that many steps for each do
+  // not make a small file take long.
+  std::uint64_t steps_a_stage = 4096;
+};
 
 // `stage` waits for `on`: for a page of `buffer`, or for room in it.
 struct UntimedWait {
@@ -49,13 +56,12 @@ struct UntimedRun {
   std::vector<UntimedWait>
       starved;              // else: a chain of waits that ends with a stage that has finished; empty where none
   std::uint64_t stuck = 0;  // stage instances that did not finish
-  std::optional<StageId> undecided;  // a stage of a run that was not started
-  std::uint64_t undecided_steps = 0;
+  std::optional<StageId> undecided;              // a stage of a run that was not started
+  std::uint64_t undecided_steps = 0, limit = 0;  // what it would take, and the limit that this is beyond
   std::vector<SumFault> sums;  // the first fault of each kind of each stage, by stage; only where nothing is stuck
 };
 
 // Requires a program whose structure is sound: the verifier's rules on references, sizes, rates, ports, maps and ends.
-UntimedRun run_untimed(const SpatialProgram& program, std::uint32_t native_tile,
-                       std::uint64_t most_steps = most_untimed_steps);
+UntimedRun run_untimed(const SpatialProgram& program, std::uint32_t native_tile, const UntimedLimits& limits = {});
 
 }  // namespace rdusim

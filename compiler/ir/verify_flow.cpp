@@ -290,8 +290,8 @@ void check_flow(const Subject& s, Diagnostics& out) {
   const UntimedRun run = run_untimed(p, p.header.native_tile);
   if (run.undecided)
     out.error(Code::RDU3039, s.where,
-              "whether '{}' and what it hands pages to can finish takes {} steps to decide, and {} is the limit",
-              p.stage(*run.undecided).name, run.undecided_steps, most_untimed_steps)
+              "whether '{}' and what it hands pages to can finish takes {} steps to decide, and {} are left for it",
+              p.stage(*run.undecided).name, run.undecided_steps, run.limit)
         .suggest("use larger pages");
   if (!run.cycle.empty()) {
     Diagnostic& d = out.error(Code::RDU3039, s.where,

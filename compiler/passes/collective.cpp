@@ -43,15 +43,16 @@ class Chooser {
  public:
   Chooser(const SpatialProgram& program, const Target& target) : p_(program), target_(target) {}
 
-  // Why `algorithm` cannot be used, with limit and actual; empty where it can.
-  std::string why_not(const Collective& c, const std::vector<Member>& members, CollectiveAlgorithm algorithm) const {
+  // Why `choice` cannot be used, with limit and actual; empty where it can.
+  std::string why_not(const Collective& c, const std::vector<Member>& members, Choice choice) const {
+    const CollectiveAlgorithm algorithm = choice.algorithm;
     if (!carries_out(algorithm, c.kind))
       return c.kind == CollectiveKind::all_gather
                  ? "an all-gather is carried out directly, in a ring, or within nodes and between them"
                  : "it leaves the result on every chip";
     if (algorithm == CollectiveAlgorithm::hierarchical && by_node(c.members, target_.node_chips).size() < 2)
       return target_.node_chips == 0 ? "the target's chips do not stand in nodes" : "all its chips are in one node";
-    const SiteDemand demand = demand_of(p_, c, members, algorithm, target_);
+    const SiteDemand demand = demand_of(p_, c, members, choice, target_);
     const SiteResources& site = target_.site;
     const SiteUse use = use_of(members);
     const auto lacking = [&](std::uint64_t wanted, std::uint64_t limit, std::string_view what) {
@@ -73,9 +74,8 @@ class Chooser {
 
   // Whether the buffers, double, will fit the PMU: `memory` has the last word, this keeps `automatic` from asking for
   // what it would refuse.
-  bool fits_memory(const Collective& c, const std::vector<Member>& members, CollectiveAlgorithm algorithm) const {
-    return use_of(members).bytes + 2 * demand_of(p_, c, members, algorithm, target_).bytes <=
-           target_.pmu.capacity_bytes;
+  bool fits_memory(const Collective& c, const std::vector<Member>& members, Choice choice) const {
+    return use_of(members).bytes + 2 * demand_of(p_, c, members, choice, target_).bytes <= target_.pmu.capacity_bytes;
   }
 
  private:
@@ -130,13 +130,13 @@ class Chooser {
   const Target& target_;
 };
 
-struct Choice {
-  CollectiveAlgorithm algorithm = CollectiveAlgorithm::automatic;
+struct Reasoned {
+  Choice choice;
   std::string reason;
 };
 
-Result<Choice> choose(const SpatialProgram& p, const Collective& c, const std::vector<Member>& members,
-                      const Target& target) {
+Result<Reasoned> choose(const SpatialProgram& p, const Collective& c, const std::vector<Member>& members,
+                        const Target& target) {
   Diagnostics out;
   const Chooser chooser(p, target);
   const Member& first = members.front();
@@ -145,15 +145,25 @@ Result<Choice> choose(const SpatialProgram& p, const Collective& c, const std::v
   const auto cost = [&](CollectiveAlgorithm a) {
     return estimate_collective(c.kind, a, c.bytes.front(), lanes, c.members, target, pages).cycles;
   };
+  // A landing for each member's pages where there are so many, else trains.
+  const auto way_of = [&](CollectiveAlgorithm a) {
+    const Choice apart{a}, trains{a, true};
+    const bool has_trains =
+        c.kind == CollectiveKind::all_gather && carries_out(a, c.kind) && a != CollectiveAlgorithm::direct;
+    return has_trains && !chooser.why_not(c, members, apart).empty() && chooser.why_not(c, members, trains).empty()
+               ? trains
+               : apart;
+  };
   if (c.algorithm != CollectiveAlgorithm::automatic) {
-    const std::string why_not = chooser.why_not(c, members, c.algorithm);
+    const Choice way = way_of(c.algorithm);
+    const std::string why_not = chooser.why_not(c, members, way);
     if (why_not.empty())
-      return Choice{c.algorithm, fmt::format("asked for; {} cycles estimated", with_commas(cost(c.algorithm)))};
+      return Reasoned{way, fmt::format("asked for; {} cycles estimated", with_commas(cost(c.algorithm)))};
     auto& d = out.error(Code::RDU4114, p.header.name, "'{}' over {} chips cannot be {}: {}", c.name, members.size(),
                         name_of(c.algorithm), why_not);
     std::string others;
     for (const CollectiveAlgorithm a : algorithms)
-      if (chooser.why_not(c, members, a).empty())
+      if (chooser.why_not(c, members, way_of(a)).empty())
         others += (others.empty() ? "--collective " : ", --collective ") + std::string(name_of(a));
     if (others.empty())
       d.suggest(
@@ -166,18 +176,19 @@ Result<Choice> choose(const SpatialProgram& p, const Collective& c, const std::v
   }
   // Estimates of those that are available; where none fits the memory as well, the memory pass says what takes the
   // room.
-  std::vector<std::pair<Cycles, CollectiveAlgorithm>> fit, too_large;
+  std::vector<std::pair<Cycles, Choice>> fit, too_large;
   std::vector<Note> notes;
   std::string others;
   for (const CollectiveAlgorithm a : algorithms) {
     if (!carries_out(a, c.kind)) continue;
-    const std::string why_not = chooser.why_not(c, members, a);
+    const Choice way = way_of(a);
+    const std::string why_not = chooser.why_not(c, members, way);
     if (!why_not.empty()) {
       notes.push_back({std::string(name_of(a)), why_not});
       others += fmt::format("; {} not available: {}", name_of(a), why_not);
       continue;
     }
-    (chooser.fits_memory(c, members, a) ? fit : too_large).push_back({cost(a), a});
+    (chooser.fits_memory(c, members, way) ? fit : too_large).push_back({cost(a), way});
   }
   if (fit.empty() && too_large.empty()) {
     auto& d = out.error(Code::RDU4114, p.header.name, "'{}' over {} chips cannot be carried out by any algorithm",
@@ -187,14 +198,18 @@ Result<Choice> choose(const SpatialProgram& p, const Collective& c, const std::v
   }
   const bool fits = !fit.empty();
   auto& candidates = fits ? fit : too_large;
-  const auto best = *std::min_element(candidates.begin(), candidates.end());
+  const auto best = *std::min_element(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first, a.second.algorithm) < std::pair(b.first, b.second.algorithm);
+  });
   std::string reason = fmt::format("{} cycles estimated", with_commas(best.first));
-  for (const auto& [cycles, a] : candidates)
-    if (a != best.second) reason += fmt::format("; {} {}", name_of(a), with_commas(cycles));
+  for (const auto& [cycles, way] : candidates)
+    if (way.algorithm != best.second.algorithm)
+      reason += fmt::format("; {} {}", name_of(way.algorithm), with_commas(cycles));
   if (fits)
-    for (const auto& [cycles, a] : too_large)
-      reason += fmt::format("; {} {}, but its landings do not fit a site's memory", name_of(a), with_commas(cycles));
-  return Choice{best.second, reason + others};
+    for (const auto& [cycles, way] : too_large)
+      reason += fmt::format("; {} {}, but its landings do not fit a site's memory", name_of(way.algorithm),
+                            with_commas(cycles));
+  return Reasoned{best.second, reason + others};
 }
 
 // Replaces the order of additions of the operator by the algorithm's.
@@ -232,6 +247,13 @@ void mark(Dropped& gone, const std::vector<Member>& members) {
   }
 }
 
+// Stores whose pages others take (in_trains) still wait for what the collective's stage would have pushed.
+void mark_unused(Dropped& gone, const SpatialProgram& p, const std::vector<Member>& members) {
+  for (const Member& m : members)
+    for (const Member::Outcome& o : m.outcomes)
+      if (p.stage(o.store).ports.front().buffer == o.buffer) gone.stages[o.store.value] = true;
+}
+
 }  // namespace
 
 Result<SpatialProgram> collective(SpatialProgram program, const Target& target) {
@@ -255,16 +277,18 @@ Result<SpatialProgram> collective(SpatialProgram program, const Target& target) 
                 entry.members.size());
       continue;
     }
-    Result<Choice> choice = choose(program, entry, members, target);
-    if (!choice.ok()) {
-      out.append(choice.diagnostics());
+    Result<Reasoned> chosen = choose(program, entry, members, target);
+    if (!chosen.ok()) {
+      out.append(chosen.diagnostics());
       continue;
     }
-    entry.algorithm = mutated("collective.says_another_algorithm", choice->algorithm, CollectiveAlgorithm::through_one);
-    entry.reason = choice->reason;
+    const Choice choice = chosen->choice;
+    entry.algorithm = mutated("collective.says_another_algorithm", choice.algorithm, CollectiveAlgorithm::through_one);
+    entry.reason = chosen->reason;
     program.collectives[i] = entry;
     mark(gone, members);
-    expand(program, entry, members, choice->algorithm, target);
+    expand(program, entry, members, choice, target);
+    mark_unused(gone, program, members);
     if (entry.kind != CollectiveKind::all_gather) reorder(program, entry, target);
   }
   if (out.has_errors()) return out;

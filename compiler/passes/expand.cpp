@@ -275,7 +275,8 @@ SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::ui
 }
 
 SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, const std::vector<Member>& members,
-                     CollectiveAlgorithm algorithm, const Target& target) {
+                     Choice choice, const Target& target) {
+  const CollectiveAlgorithm algorithm = choice.algorithm;
   const std::uint64_t n = members.size(), others = n - 1;
   const Buffer& partial = p.buffer(members.front().buffer);
   const DType result = p.buffer(members.front().outcomes.front().buffer).dtype;
@@ -284,6 +285,11 @@ SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, cons
   const Bytes result_page = page / bytes_of(partial.dtype) * bytes_of(result);
   const Bytes chunk = chunk_bytes(page, partial.dtype, n);
   const Bytes result_chunk = chunk / bytes_of(partial.dtype) * bytes_of(result);
+  if (choice.in_trains) {
+    SiteDemand demand = train_counts(algorithm, collective.members, target.node_chips);
+    demand.bytes = demand.buffers * page;
+    return demand;
+  }
   SiteDemand demand = counts_of(collective.kind, algorithm, static_cast<std::uint32_t>(n), convert, target);
   if (collective.kind == CollectiveKind::all_gather) {
     demand.bytes = others * page;
@@ -315,15 +321,17 @@ SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, cons
   return demand;
 }
 
-void expand(SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
-            CollectiveAlgorithm algorithm, const Target& target) {
+void expand(SpatialProgram& program, const Collective& collective, const std::vector<Member>& members, Choice choice,
+            const Target& target) {
   Expansion expansion(program, collective, members, target);
   if (collective.kind == CollectiveKind::all_gather) {
-    if (algorithm == CollectiveAlgorithm::ring) return expansion.ring_gather();
-    if (algorithm == CollectiveAlgorithm::hierarchical) return expansion.hierarchical_gather();
+    if (choice.algorithm == CollectiveAlgorithm::ring)
+      return choice.in_trains ? expansion.ring_gather_in_trains() : expansion.ring_gather();
+    if (choice.algorithm == CollectiveAlgorithm::hierarchical)
+      return choice.in_trains ? expansion.hierarchical_gather_in_trains() : expansion.hierarchical_gather();
     return expansion.gather();
   }
-  switch (algorithm) {
+  switch (choice.algorithm) {
     case CollectiveAlgorithm::through_one:
       return expansion.through_one();
     case CollectiveAlgorithm::direct:

@@ -20,6 +20,10 @@
 //                its chunks to them in turn. all_gather: to those of the node and to one of each other node, which sends
 //                to the others of its own.
 //
+// In an all-gather each member's pages have a landing of their own at each other. Where those are more buffers than a site
+// has, they come in trains (expand_trains.cpp): a ring has one landing for all, and hands on what comes before the next; of
+// a hierarchical one, who has pages of other nodes joins them with its own, and each of its node has one landing for them.
+//
 // Instance i of a member's group exchanges with instance i of the others': each site does the collective of its own
 // pages. Partials cross and are added in the accumulator's type; only a final value is converted to the result's type.
 //
@@ -62,6 +66,12 @@ struct Member {
   std::vector<Outcome> outcomes;
 };
 
+// What is to be done, and how: `in_trains` for an all-gather, by ring or hierarchical, only.
+struct Choice {
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::automatic;
+  bool in_trains = false;
+};
+
 // The members' sides, in the order of members; empty where a member has not just one stage.
 std::vector<Member> members_of(const SpatialProgram& program, const Collective& collective);
 
@@ -72,15 +82,16 @@ std::vector<Member> members_of(const SpatialProgram& program, const Collective& 
 SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::uint32_t chips, bool convert,
                      const Target& target);
 
-// Requires at least two members. `algorithm` is not automatic, and one that the kind has.
+// Requires at least two members. The algorithm is not automatic, and one that the kind has.
 SiteDemand demand_of(const SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
-                     CollectiveAlgorithm algorithm, const Target& target);
+                     Choice choice, const Target& target);
 
 // Adds stages, buffers and edges that carry out `collective` and lets the stores take their pages from them. What the
 // shard pass left (the CollectiveStages, their edges, their outcomes' buffers and edges) stays, unused by any store.
+// A store whose pages another takes still has the port that it had.
 // Requires as above, and a target that provides a crossing hand-off.
-void expand(SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
-            CollectiveAlgorithm algorithm, const Target& target);
+void expand(SpatialProgram& program, const Collective& collective, const std::vector<Member>& members, Choice choice,
+            const Target& target);
 
 // The order of additions, a sum a chunk (one sum where pages are not cut), of the members' own sums. `algorithm` is not
 // automatic.

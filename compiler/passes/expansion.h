@@ -33,6 +33,15 @@ std::vector<Sum> tree_sums(const std::vector<ChipId>& members, const std::vector
 std::vector<Sum> hierarchical_sums(const std::vector<ChipId>& members, const std::vector<Sum>& parts,
                                    std::uint32_t node_chips);
 
+// What an all-gather in trains adds to a site, by ring or hierarchical; without bytes.
+SiteDemand train_counts(CollectiveAlgorithm algorithm, const std::vector<ChipId>& members, std::uint32_t node_chips);
+
+// Pages that come one behind the other, of these members, and the distance in tiles from each one's to the next one's.
+struct Train {
+  std::vector<std::uint32_t> origins;
+  std::vector<std::uint64_t> step;
+};
+
 class Expansion {
  public:
   Expansion(SpatialProgram& program, const Collective& collective, const std::vector<Member>& members,
@@ -48,6 +57,8 @@ class Expansion {
   void gather();
   void ring_gather();
   void hierarchical_gather();
+  void ring_gather_in_trains();
+  void hierarchical_gather_in_trains();
 
  private:
   // A stage and the buffer that it gives pages through: a Recv and its landing, or what stands for them.
@@ -100,6 +111,14 @@ class Expansion {
 
   // A member stores what `from` gives of another's (or its own) pages.
   void keep(std::uint32_t member, std::uint32_t origin, const Landing& from);
+
+  // Where the stores of all members' pages begin, before any takes a train.
+  std::vector<AccessPattern> places() const;
+  // A member stores what `from` gives. The store of the first of the train takes all; those of the others go.
+  void keep(std::uint32_t member, const Train& train, const Landing& from);
+  // Takes a page from one of its operands in each phase.
+  Generic forwards(const std::vector<std::uint32_t>& ports, std::size_t operands) const;
+  void holds_train(BufferId landing, std::size_t pages);
 
   // The steps of hierarchical(): member i of a node adds what the node's members have of its chunks (into parts, by
   // chunk), and then what the nodes have; each member is given the sums of the others.

@@ -46,8 +46,8 @@ std::optional<Share> share_of_heads(const OperatorGraph& graph, const Operator& 
                                     const ShardPlan& plan) {
   const std::uint32_t heads = op.attributes.heads, kv_heads = op.attributes.kv_heads;
   const bool of_keys = in == 1 || in == 2;
-  if (const auto parts = parts_of_heads(kv_heads, plan.chips); heads % plan.chips == 0 && parts)
-    return Share{of_keys ? *parts : plan.chips, 0};
+  const auto parts = parts_of_heads(heads, plan.chips), of_kv = parts_of_heads(kv_heads, plan.chips);
+  if (parts && of_kv) return Share{of_keys ? *of_kv : *parts, 0};
   if (!plan.uneven || kv_heads < plan.chips) return std::nullopt;
   return Share{plan.chips, graph.operand(in < op.in.size() && in != 3 ? op.in[in] : op.out).shape.back() / kv_heads};
 }
@@ -329,6 +329,11 @@ class Cutter {
         if (op.in[i] == operand) f(op, i);
   }
 
+  // Whether what a reader wants lies in what a chip has: the same part, or a part of it where several chips have each.
+  static bool has_part(const OperandCut& has, const OperandCut& wants) {
+    const bool equal_parts = has.axis && has.axis == wants.axis && has.share.unit == 0 && wants.share.unit == 0;
+    return has == wants || (equal_parts && wants.share.parts % has.share.parts == 0);
+  }
   Share share_of(const Operator& op) const { return share_cut(op, kinds_[op.id.value], plan_, shares_); }
   // What a reader wants of its operand `in`.
   OperandCut wanted(const Operator& user, std::size_t in) const {
@@ -351,7 +356,7 @@ class Cutter {
     bool read = false, others_columns = false;
     for_each_use(op.out, [&](const Operator& user, std::size_t i) {
       read = true;
-      if (wanted(user, i) != result(op)) others_columns = true;
+      if (!has_part(result(op), wanted(user, i))) others_columns = true;
     });
     if (kinds_[op.id.value] == ShardKind::none) return std::nullopt;
     if (kinds_[op.id.value] == ShardKind::column)

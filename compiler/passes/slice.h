@@ -7,7 +7,8 @@
 // A point-wise operator that reads what a column-parallel one left on its chips works on those columns, as if it were
 // part of it; so do a rotary embedding and an attention, whose heads are dealt, and an append to a cache. Where chips
 // are more than heads of keys and values, those are cut in as many parts as there are heads, and several chips hold each.
-// Every other operator that is no matmul is worked out by every chip whole (none).
+// Where chips are more than heads of queries too, several work on each, and a row-parallel reader takes its part of what
+// they all have. Every other operator that is no matmul is worked out by every chip whole (none).
 //
 // Slices are equal and whole tiles, unless the plan says otherwise:
 //

@@ -187,6 +187,18 @@ SiteDemand kept_for_collectives(const ShardPlan& plan, DType operand, DType resu
   return counts_of(plan.collective, open ? CollectiveAlgorithm::ring : plan.algorithm, plan.chips, convert, target);
 }
 
+// Beyond so many chips partial sums cross in pages of at least so many flits: each is cut for the members of a node, and each
+// part costs its signals. (Over fewer chips: pages as the operator by itself deserves.)
+constexpr std::uint32_t few_chips = 64;
+constexpr std::uint64_t least_flits_joined = 32;
+
+// Tiles of columns that such a page has at least.
+std::uint32_t least_columns_joined(const Work& w, DType accumulator, const Target& t) {
+  const std::uint64_t tile = t.native_tile, rows = std::min<std::uint64_t>(static_cast<std::uint64_t>(w.m), tile);
+  const std::uint64_t tiles = ceil_div(least_flits_joined * t.network.flit_bytes, rows * tile * bytes_of(accumulator));
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(tiles, 1, tiles_of(w.n, t.native_tile)));
+}
+
 // Slices of a contraction that one site can fold: each but its own takes a landing buffer there (a quarter of the
 // site's at most) and, where crossings have them, a semaphore. Semaphores are given out once for all operators.
 std::uint64_t most_split(const Target& t, const SiteDemand& kept, std::uint64_t operators) {
@@ -301,7 +313,14 @@ std::optional<BlockPlan> plan_of(const SpatialProgram& program, const Work& w, c
   if (op.kind != OperatorKind::matmul) return row_plan(graph, w, pin, t);
   const DType operand = graph.operand(op.in[0]).dtype, result = graph.operand(op.out).dtype;
   const SiteDemand kept = kept_for_collectives(program.header.plan, operand, result, t);
-  return best_plan(w, product_stack(graph, op), pin, operand, result, most_split(t, kept, graph.operators.size()), t);
+  const std::uint64_t split = most_split(t, kept, graph.operators.size());
+  const bool is_joined = w.k != whole_work_of(graph, op).k;
+  if (is_joined && program.header.plan.chips > few_chips && !pin.block_n && !pin.unroll_n) {
+    SchedulePin wide = pin;
+    wide.block_n = least_columns_joined(w, accumulator_of(operand), t);
+    if (const auto plan = best_plan(w, product_stack(graph, op), wide, operand, result, split, t)) return plan;
+  }
+  return best_plan(w, product_stack(graph, op), pin, operand, result, split, t);
 }
 
 // RDU4112, RDU1026: why there is no plan.

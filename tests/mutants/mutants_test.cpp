@@ -58,6 +58,8 @@ enum class Input {
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
   ring_gather,      // over three
+  trains,           // over six in nodes of two, whose sites have few buffers
+  ring_trains,      // the same
   transposed,       // as slices, with a transposed weight whose extents are equal
   attention,        // causal, two heads that share keys and values, eight pages of keys on four sites
   stack,            // four matrices by two, on a site for each
@@ -225,6 +227,15 @@ Compiled input(Input which) {
     case Input::ring_gather:
       return sharded(two_matmuls(32, 32, 96, 96), sn40l(),
                      over(3, ShardKind::column, Kind::all_reduce, Algorithm::ring));
+    case Input::trains:
+    case Input::ring_trains: {
+      Target few = sn40l();
+      few.node_chips = 2;
+      few.site.buffers = 7;
+      return sharded(two_matmuls(32, 32, 192, 192), few,
+                     over(6, ShardKind::column, Kind::all_reduce,
+                          which == Input::trains ? Algorithm::hierarchical : Algorithm::ring));
+    }
     case Input::direct_wormhole:
       return sharded(one_matmul(64, 192, 96), wormhole(), over(2, ShardKind::row, Kind::all_reduce, Algorithm::direct));
     case Input::moves:
@@ -377,6 +388,8 @@ constexpr Row table[] = {
     {"expand.halving_partners_swapped", Input::halving, Who::verifier, Code::RDU3024},
     {"expand.halving_blocks_stored_in_rising_order", Input::halving, Who::verifier, Code::RDU3024},
     {"expand.gather_forwards_its_own", Input::ring_gather, Who::verifier, Code::RDU3024},
+    {"expand.train_out_of_order", Input::trains, Who::verifier, Code::RDU3024},
+    {"expand.train_stored_in_one_place", Input::ring_trains, Who::verifier, Code::RDU3015},
     {"expand.tree_drops_a_subtree", Input::tree, Who::verifier, Code::RDU3024},
     {"expand.other_node_left_out", Input::hierarchical, Who::verifier, Code::RDU3024},
     {"expand.nodes_chunks_in_reverse", Input::hierarchical, Who::verifier, Code::RDU3024},
@@ -427,8 +440,8 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 TEST_CASE("what is compiled without a mistake passes") {
   for (const Input which :
        {Input::slices, Input::direct, Input::ring, Input::through_one, Input::halving, Input::tree, Input::hierarchical,
-        Input::ring_reduce, Input::gather, Input::ring_gather, Input::transposed, Input::attention, Input::stack,
-        Input::direct_wormhole, Input::moves, Input::rotary}) {
+        Input::ring_reduce, Input::gather, Input::ring_gather, Input::trains, Input::ring_trains, Input::transposed,
+        Input::attention, Input::stack, Input::direct_wormhole, Input::moves, Input::rotary}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

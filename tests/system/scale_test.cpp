@@ -36,5 +36,59 @@ TEST_CASE("256 chips with one active site each reduce in a ring, in seconds and 
   CHECK(number(report, "host", "peak_rss_bytes") < std::int64_t{1} << 30);
 }
 
+// A landing for each of 127 others would be more buffers than a site has: they come in trains.
+TEST_CASE("128 chips gather what all of them want whole, by levels and in a ring, exactly") {
+  const Folder folder;
+  folder.write("workload.toml", R"(name = "gathered"
+[tensors.x]
+role = "input"
+shape = [1, 32]
+dtype = "bf16"
+fill = { pattern = { modulus = 13, shift = 6 } }
+[tensors.w]
+role = "weight"
+shape = [32, 4096]
+dtype = "bf16"
+fill = { pattern = { modulus = 53, shift = 26 } }
+[tensors.scale]
+role = "weight"
+shape = [4096]
+dtype = "bf16"
+fill = { random = { seed = 1 } }
+[tensors.h]
+dtype = "bf16"
+[tensors.y]
+role = "output"
+[[ops]]
+kind = "matmul"
+in = ["x", "w"]
+out = "h"
+[[ops]]
+kind = "rms_norm"
+epsilon = 1e-5
+in = ["h", "scale"]
+out = "y"
+)");
+  const auto gathered = [&](const std::string& chips, const std::string& algorithm) {
+    CAPTURE(algorithm);
+    const Outcome compiled = rdusim_ok({"compile", "workload.toml", "-o", "prog.bin", "--target", "sn50", "--chips",
+                                        chips, "--shard", "column", "--collective", algorithm},
+                                       folder);
+    CHECK(compiled.cpu_s < 30);
+    const Json report = run(folder);
+    check_exact_pass(report);
+    if (chips != "1") CHECK(text(report, "collectives", 0, "kind") == "all_gather");
+    return report;
+  };
+  const std::string expected = text(gathered("1", "auto"), "outputs", 0, "sha256");
+  std::int64_t ring = 0;
+  for (const std::string algorithm : {"ring", "hierarchical"}) {
+    const Json report = gathered("128", algorithm);
+    CHECK(text(report, "outputs", 0, "sha256") == expected);
+    if (algorithm == "ring") ring = number(report, "cycles", "simulated");
+    if (algorithm != "ring") CHECK(number(report, "cycles", "simulated") < ring / 4);
+  }
+}
+
 }  // namespace
 }  // namespace rdusim::test::scale_test

@@ -11,8 +11,8 @@
 namespace rdusim::test::sharded_decoder_test {
 namespace {
 
-// Two layers of Llama's kind: 8 heads of 64 columns, 2 of keys and values. Whole tiles for up to 8 chips, on which
-// four hold each head of keys and values.
+// Two layers of Llama's kind: 8 heads of 64 columns, 2 of keys and values. Whole tiles for up to 16 chips, on which
+// eight hold each head of keys and values, and two each head of queries.
 constexpr const char* config = R"({
   "architectures": ["LlamaForCausalLM"], "model_type": "llama",
   "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2,
@@ -41,7 +41,7 @@ TEST_CASE(
     "a step of decoding is exact on one chip and on more, with two all-reduces a layer, caches appended to in place") {
   const Folder folder;
   std::string first_cache;
-  for (const std::string chips : {"1", "2", "4", "8"}) {
+  for (const std::string chips : {"1", "2", "4", "8", "16"}) {
     CAPTURE(chips);
     const Json report = decoded(folder, "decode", chips);
     check_exact_pass(report);

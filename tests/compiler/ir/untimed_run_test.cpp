@@ -45,21 +45,26 @@ TEST_CASE("a part of a trip repeats as often as all phases come round together")
 }
 
 TEST_CASE("a run that takes too many steps is not started, and says so") {
-  const UntimedRun run = run_untimed(program(), 32, 10);
+  const UntimedRun run = run_untimed(program(), 32, {10, 0});
   CHECK(run.undecided == StageId{0u});
   CHECK(run.undecided_steps > 10);
   CHECK(run.sums.empty());
-  CHECK_FALSE(run_untimed(program(), 32, 1000).undecided.has_value());
+  CHECK_FALSE(run_untimed(program(), 32, {1000, 0}).undecided.has_value());
+}
+
+TEST_CASE("what a run may take grows with the stages that it has") {
+  CHECK(run_untimed(program(), 32, {0, 5}).undecided.has_value());
+  CHECK_FALSE(run_untimed(program(), 32, {0, 40}).undecided.has_value());
 }
 
 TEST_CASE("where all instances would take too many steps, the first and the last are looked at") {
   SpatialProgram p = program();
   // One instance's run: 4 stages, 4 + 4 + 4 + 1 firings, 4 + 4 + 1 pages.
-  CHECK(run_untimed(p, 32, 26).sums.empty());
+  CHECK(run_untimed(p, 32, {26, 0}).sums.empty());
   std::swap(std::get<Store>(stage(p, "down.store").kind).pattern.first[0],
             std::get<Store>(stage(p, "down.store").kind).pattern.first[1]);
-  CHECK(run_untimed(p, 32, 26).sums.size() == 1);
-  CHECK(run_untimed(p, 32, 25).undecided.has_value());
+  CHECK(run_untimed(p, 32, {26, 0}).sums.size() == 1);
+  CHECK(run_untimed(p, 32, {25, 0}).undecided.has_value());
 }
 
 TEST_CASE("two stages that use two buffers in opposite order stop just where the first is too shallow") {

@@ -498,7 +498,7 @@ TEST_CASE("what a form is said to ask of a site is what it asks") {
           const SpatialProgram before = sharded(g, over(n, ShardKind::row, kind, a), t);
           const SpatialProgram after = joined(g, over(n, ShardKind::row, kind, a), t);
           const SiteDemand said =
-              demand_of(before, before.collectives[0], members_of(before, before.collectives[0]), a, t);
+              demand_of(before, before.collectives[0], members_of(before, before.collectives[0]), {a}, t);
           SiteDemand most;
           for (std::size_t c = 0; c < n; ++c) {
             SiteDemand added = have(after, ChipId(c));
@@ -630,6 +630,55 @@ TEST_CASE("an all-gather is direct, in a ring or by levels, and nothing else") {
     REQUIRE(!r.ok());
     CHECK(r.diagnostics().contains(Code::RDU4114));
   }
+}
+
+// As many buffers as the site that asks most has, with what the trains add.
+TEST_CASE("an all-gather comes in trains where a landing for each chip is more than a site has") {
+  for (const std::uint32_t node : {2u, 3u, 4u})
+    for (std::uint32_t n = 4; n <= 9; ++n)
+      for (const Algorithm a : {Algorithm::ring, Algorithm::hierarchical}) {
+        if (a == Algorithm::hierarchical && n <= node) continue;
+        CAPTURE(node);
+        CAPTURE(n);
+        CAPTURE(int(a));
+        Target t = sn40l();
+        t.node_chips = node;
+        OperatorGraph g = two_matmuls(40, 64, 32 * n, 32 * n);
+        for (const Operator& op : g.operators) {
+          SchedulePin pin;
+          pin.op = op.id;
+          pin.unroll_k = 1;
+          g.pins.push_back(pin);
+        }
+        const SpatialProgram before = sharded(g, over(n, ShardKind::column, Kind::all_reduce, a), t);
+        const std::vector<Member> members = members_of(before, before.collectives[0]);
+        const SiteDemand apart = demand_of(before, before.collectives[0], members, {a}, t);
+        const SiteDemand trains = demand_of(before, before.collectives[0], members, {a, true}, t);
+        t.site.buffers = 3 + trains.buffers;  // a, b, c
+        const auto r = collective(before, t);
+        if (apart.buffers <= trains.buffers) continue;
+        REQUIRE(r.ok());
+        check_all(*r, t);
+        CHECK(r->collectives[0].algorithm == a);
+        std::map<ChipId, std::uint64_t> buffers, ends;
+        for (const Buffer& b : r->buffers)
+          if (b.origin == OperatorId(0)) ++buffers[r->group(b.group).sites.front().chip];
+        for (const Edge& e : r->edges) {
+          if (is_local(e.handshake)) continue;
+          ++ends[r->chip_of(r->stage(e.from))];
+          for (const StageId to : e.to) ++ends[r->chip_of(r->stage(to))];
+        }
+        std::uint64_t most_buffers = 0, most_ends = 0;
+        for (const auto& [chip, count] : buffers) most_buffers = std::max(most_buffers, count);
+        for (const auto& [chip, count] : ends) most_ends = std::max(most_ends, count);
+        CHECK(most_buffers == t.site.buffers);
+        CHECK(most_ends == trains.semaphores);
+        // One less, and there is no way.
+        --t.site.buffers;
+        const auto none = collective(before, t);
+        REQUIRE(!none.ok());
+        CHECK(none.diagnostics().contains(Code::RDU4114));
+      }
 }
 
 TEST_CASE("collectives on a machine whose chips share no hand-off are refused") {
