@@ -65,6 +65,24 @@ TEST_CASE("a ring's all-reduce takes 2 (n - 1) steps of a chunk") {
   }
 }
 
+// https://github.com/astra-sim/astra-sim/issues/296: an all-reduce of 100 MB over 8 chips at 50 GB/s and 10 ns took, in a
+// ring, 3,500.14 us; directly as long, or a seventh of it: 50 GB/s may be a chip's or a link's. At 1 GHz here.
+TEST_CASE("100 MB over 8 chips at 50 GB/s and 10 ns, to the cycle, and a chip's rate is not a link's") {
+  const auto with = [](Target t, std::uint64_t bytes_per_cycle_of_a_chip) {
+    for (ChipLinkParameters& l : t.links) l.bytes_per_cycle = {50, 1}, l.latency_cycles = 10;
+    t.agcu.bytes_per_cycle = {bytes_per_cycle_of_a_chip, t.agcu.at.size()};
+    return t;
+  };
+  constexpr Bytes bytes = 100'000'000;
+  constexpr std::uint64_t plenty = std::uint64_t{1} << 30;
+  const auto took = [&](CollectiveAlgorithm a, const Target& t) {
+    return estimate_collective(CollectiveKind::all_reduce, a, bytes, 1, first(8), t).cycles;
+  };
+  CHECK(took(CollectiveAlgorithm::ring, with(ring_of(8), plenty)) == 3'500'140);
+  CHECK(took(CollectiveAlgorithm::direct, with(mesh_of(8), plenty)) == 500'020);
+  CHECK(took(CollectiveAlgorithm::direct, with(mesh_of(8), 50)) == 3'500'020);
+}
+
 TEST_CASE("direct takes two steps of a chunk where every pair has a link") {
   const auto c =
       estimate_collective(CollectiveKind::all_reduce, CollectiveAlgorithm::direct, 1 << 20, 1, first(8), mesh_of(8));

@@ -632,6 +632,30 @@ TEST_CASE("an all-gather is direct, in a ring or by levels, and nothing else") {
   }
 }
 
+// torchcomms, issue 2119, and https://github.com/astra-sim/astra-sim/issues/371: groups that nodes do
+// not divide lost or doubled contributions.
+TEST_CASE("32 chips in nodes of 6, and 6 with 4, are all counted once, reduced and gathered") {
+  Target t = sn40l();
+  t.node_chips = 6;
+  t.chips = 32;
+  t.links.clear();
+  for (std::uint32_t a = 0; a < 32; ++a)
+    for (std::uint32_t b = 0; b < 32; ++b)
+      if (a != b && (a / 6 == b / 6 || a % 6 == b % 6))
+        t.links.push_back({LinkId{t.links.size()}, ChipId{a}, ChipId{b}, {32, 1}, 100, 0});
+  for (const std::uint32_t n : {32u, 10u}) {
+    CAPTURE(n);
+    const OperatorGraph sums = one_matmul(32, 32 * n, 32);
+    check_all(joined(sums, over(n, ShardKind::row, Kind::all_reduce, Algorithm::hierarchical), t), t);
+    const auto columns = two_matmuls(32, 32, 32 * n, 32 * n);
+    const SpatialProgram p = joined(columns, over(n, ShardKind::column, Kind::all_reduce, Algorithm::hierarchical), t);
+    check_all(p, t);
+    CHECK(std::count_if(p.stages.begin(), p.stages.end(), [](const Stage& st) {
+            return std::holds_alternative<Recv>(st.kind) && st.collective;
+          }) == n * (n - 1));
+  }
+}
+
 // As many buffers as the site that asks most has, with what the trains add.
 TEST_CASE("an all-gather comes in trains where a landing for each chip is more than a site has") {
   for (const std::uint32_t node : {2u, 3u, 4u})
