@@ -23,6 +23,7 @@ void tell(Listener& listener, const Event& e) {
     if (made.watches()) tell(made, e);    \
     tell(coverage, e);                    \
     tell(collectives, e);                 \
+    if (links.watches()) tell(links, e);  \
     tell(statistics, e);                  \
     tell(flight, e);                      \
     if (traces != nullptr) traces->on(e); \

@@ -11,6 +11,7 @@
 #include "sim/coverage_checker.h"
 #include "sim/flight_recorder.h"
 #include "sim/handshake_checker.h"
+#include "sim/link_checker.h"
 #include "sim/load.h"
 #include "sim/page_checker.h"
 #include "sim/provenance_checker.h"
@@ -36,6 +37,7 @@ struct Listeners final : EventSink {
         made(instances, violations),
         coverage(instances, violations),
         collectives(instances, violations),
+        links(loaded.target, violations),
         statistics(instances, loaded.target, options.reached),
         flight(instances) {}
 
@@ -51,6 +53,7 @@ struct Listeners final : EventSink {
   ValueChecker made;
   CoverageChecker coverage;
   CollectiveChecker collectives;
+  LinkChecker links;
   Statistics statistics;
   FlightRecorder flight;
 
@@ -68,6 +71,7 @@ struct Listeners final : EventSink {
     barriers.finish(at);
     coverage.finish(at);
     collectives.finish(at);
+    links.finish(at);
   }
 };
 

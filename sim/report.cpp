@@ -191,6 +191,7 @@ Json to_json(const Report& r) {
               .set("name", l.name)
               .set("bytes", l.bytes)
               .set("busy_cycles", l.busy)
+              .set("retries", l.retries)
               .set("utilisation", l.utilisation);
         }));
   j.set("memories", list(r.memories, [](const MemoryRow& m) {
@@ -202,6 +203,7 @@ Json to_json(const Report& r) {
               .set("capacity_bytes", m.capacity)
               .set("first_cycle", or_null(m.first))
               .set("last_cycle", or_null(m.last))
+              .set("busy_cycles", m.busy)
               .set("utilisation", m.utilisation);
         }));
   j.set("outputs", list(r.outputs, [](const OutputCheck& o) {

@@ -83,12 +83,14 @@ struct LinkRow {
   Bytes bytes = 0;
   Cycles busy = 0;
   double utilisation = 0;
+  std::uint64_t retries = 0;  // of what came broken
 };
 
 struct MemoryRow {
   std::string name;
   Bytes read = 0, written = 0, peak = 0, capacity = 0;
   std::optional<Cycle> first, last;
+  Cycles busy = 0;         // a channel, in the mean
   double utilisation = 0;  // bytes moved over what the peak rate could move in the run's cycles
 };
 

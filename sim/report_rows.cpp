@@ -99,6 +99,12 @@ void add_checks(const LoadedProgram& loaded, const Listeners& l, bool finished, 
   row(Code::RDU7026, end, !p.collectives.empty(), finished);
   row(Code::RDU7029, "every page", true, true);
   row(Code::RDU7030, "every page", true, true);
+  if (l.links.watches()) {
+    row(Code::RDU7065, "every transfer", true, true);
+    std::uint64_t retries = 0;
+    for (const LinkId id : p.links) retries += l.statistics.link(id).broken;
+    r.checks.back().observed += fmt::format(", {} retries", retries);
+  }
 }
 
 void add_collectives(const LoadedProgram& loaded, const Listeners& l, const Costs& costs, bool finished, Report& r) {
@@ -186,9 +192,11 @@ void add_resources(const LoadedProgram& loaded, const Listeners& l, Report& r) {
     if (id.value >= t.links.size()) continue;
     const LinkStatistics& n = l.statistics.link(id);
     LinkRow row;
-    row.name = fmt::format("link{} chip{}->chip{}", id.value, t.links[id.value].from.value, t.links[id.value].to.value);
+    row.name =
+        fmt::format("link{} {}->{}", id.value, link_end(t, t.links[id.value].from), link_end(t, t.links[id.value].to));
     row.bytes = n.bytes;
     row.busy = n.busy_until(r.cycles);
+    row.retries = n.broken;
     row.utilisation = cycles > 0 ? static_cast<double>(row.busy) / cycles : 0;
     r.links.push_back(std::move(row));
   }
@@ -210,6 +218,7 @@ void add_resources(const LoadedProgram& loaded, const Listeners& l, Report& r) {
       row.capacity = parameters->capacity_bytes;
       row.first = n.first;
       if (n.first) row.last = n.last;
+      row.busy = n.busy / std::max(parameters->channels, 1u);
       const double peak = to_double(parameters->peak_bytes_per_cycle());
       row.utilisation = cycles > 0 && peak > 0 ? static_cast<double>(n.read + n.written) / (peak * cycles) : 0;
       r.memories.push_back(std::move(row));

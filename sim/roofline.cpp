@@ -42,7 +42,7 @@ RooflinePeaks peaks_of(const SpatialProgram& p, const Target& t) {
   for (const auto& [chip, at] : multipliers) sites = std::max(sites, at.size());
   std::map<std::uint32_t, double> leaving;  // by chip
   for (const LinkId id : p.links)
-    if (id.value < t.links.size())
+    if (id.value < t.links.size() && t.links[id.value].from.value < t.chips)
       leaving[t.links[id.value].from.value] += to_double(t.links[id.value].bytes_per_cycle);
   RooflinePeaks peaks;
   peaks.macs_per_cycle = static_cast<double>(sites) * rate;

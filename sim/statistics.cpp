@@ -84,6 +84,7 @@ void Statistics::on(const FiringCompleted& e) {
 void Statistics::on(const LinkUsed& e) {
   LinkStatistics& l = links_[e.link.value];
   l.bytes += e.bytes;
+  if (e.broken) ++l.broken;
   if (!l.spans.empty() && e.begin <= l.spans.back().end) {
     l.spans.back().end = std::max(l.spans.back().end, e.end);
     return;

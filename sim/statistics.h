@@ -38,8 +38,9 @@ struct StageStatistics {
 // transfers share count once, and cycles after the end of a run that was stopped do not count.
 struct LinkStatistics {
   Bytes bytes = 0;
-  Cycles busy = 0;          // in the spans that are over
-  std::vector<Slot> spans;  // [begin, end) that the link is taken, apart from each other, rising: not over yet
+  std::uint64_t broken = 0;  // transfers that came broken
+  Cycles busy = 0;           // in the spans that are over
+  std::vector<Slot> spans;   // [begin, end) that the link is taken, apart from each other, rising: not over yet
   Cycles busy_until(Cycle end) const;
 };
 

@@ -153,6 +153,7 @@ constexpr void each_plain_field(auto& e, F&& f) {
   }
   if constexpr (requires { e.bytes; }) f("bytes", e.bytes);
   if constexpr (requires { e.signal; }) f("signal", e.signal);
+  if constexpr (requires { e.broken; }) f("broken", e.broken);
   if constexpr (requires { e.write; }) f("write", e.write);
   if constexpr (requires { e.consumer; }) f("consumer", e.consumer);
   if constexpr (requires { e.pages; }) f("pages", e.pages);

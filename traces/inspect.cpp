@@ -64,7 +64,9 @@ Result<Inspected> inspect_summary(EventLogReader& log) {
       c.busy += e.busy;
     }
     if constexpr (std::is_same_v<E, PagePushed>) ++chips[r.site(e.buffer).chip.value].pages;
-    if constexpr (std::is_same_v<E, LinkUsed>) chips[r.links[e.link.value].from].sent += e.bytes;
+    if constexpr (std::is_same_v<E, LinkUsed>) {
+      if (const RosterLink& l = r.links[e.link.value]; l.out_of == 0) chips[l.from].sent += e.bytes;
+    }
   });
   auto end = log.read(each);
   if (!end) return end.diagnostics();

@@ -126,7 +126,10 @@ std::string Roster::describe(const ChannelAt& c) const {
   return fmt::format("edge {} from {} to {}", c.edge.value, describe(from_of(c)), describe(to_of(c)));
 }
 std::string Roster::link_name(LinkId l) const {
-  return fmt::format("link{} chip{}->chip{}", l.value, links[l.value].from, links[l.value].to);
+  const RosterLink& link = links[l.value];
+  if (link.into != 0) return fmt::format("link{} chip{}->switch{}", l.value, link.from, link.into - 1);
+  if (link.out_of != 0) return fmt::format("link{} switch{}->chip{}", l.value, link.out_of - 1, link.to);
+  return fmt::format("link{} chip{}->chip{}", l.value, link.from, link.to);
 }
 
 bool Roster::same_as(const Roster& o) const {
@@ -229,7 +232,12 @@ Roster roster_of(const SpatialProgram& p, const Target& target, std::string prog
     }
     r.edges.push_back(edge_of(p, e));
   }
-  for (const ChipLinkParameters& l : target.links) r.links.push_back({l.from.value, l.to.value, false});
+  for (const ChipLinkParameters& l : target.links) {
+    const auto past = [&](ChipId end) { return end.value < target.chips ? 0 : end.value - target.chips + 1; };
+    const std::uint32_t into = past(l.to), out_of = past(l.from);
+    r.links.push_back(
+        {out_of != 0 ? l.to.value : l.from.value, into != 0 ? l.from.value : l.to.value, false, into, out_of});
+  }
   for (LinkId l : p.links)
     if (l.value < r.links.size()) r.links[l.value].used = true;
   for (const Tensor& t : p.tensors) r.tensors.push_back({t.name, t.chip.value});

@@ -63,8 +63,9 @@ struct RosterEdge {
 };
 
 struct RosterLink {
-  std::uint32_t from = 0, to = 0;  // chips
-  bool used = false;               // by an edge of the program
+  std::uint32_t from = 0, to = 0;      // chips; of a link into or out of a switch both are its chip
+  bool used = false;                   // by an edge of the program
+  std::uint32_t into = 0, out_of = 0;  // 1 + the switch that it leads into, or out of; 0: none
   friend bool operator==(const RosterLink&, const RosterLink&) = default;
 };
 

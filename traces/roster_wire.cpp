@@ -76,7 +76,10 @@ class RosterReader {
     each([&] {
       const auto from = static_cast<std::uint32_t>(in_.below(r.chips));
       const auto to = static_cast<std::uint32_t>(in_.below(r.chips));
-      r.links.push_back({from, to, in_.below(2) == 1});
+      // Of no switch, 0 or 1; else with its number above that.
+      const std::uint64_t way = in_.below(std::uint64_t{1} << 32);
+      const auto past = static_cast<std::uint32_t>(way >> 2U);
+      r.links.push_back({from, to, way % 2 == 1, way % 4 < 2 ? past : 0, way % 4 < 2 ? 0 : past + 1});
     });
     each([&] { r.buffers.push_back(buffer(r)); });
     each([&] { r.stages.push_back(stage(r)); });
@@ -209,7 +212,8 @@ std::string encode(const Roster& r) {
   put_list(out, r.links, [&](const RosterLink& l) {
     number(l.from);
     number(l.to);
-    number(l.used ? 1 : 0);
+    const std::uint64_t way = l.out_of != 0 ? std::uint64_t{l.out_of - 1} << 2 | 2 : std::uint64_t{l.into} << 2;
+    number(way | (l.used ? 1 : 0));
   });
   put_list(out, r.buffers, [&](const RosterBuffer& b) {
     text(b.name);

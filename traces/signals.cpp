@@ -131,8 +131,10 @@ void Signals::add_resources() {
     for (std::uint32_t n = 0; n < link_.size(); ++n) {
       const auto& link = roster_.links[n];
       if (!link.used || !scope_.selection.keeps(EventSubject::link, n)) continue;
-      link_[n] =
-          tree_.add(scope_in_chip(link.from, "links", fmt::format("link{}_to_chip{}", n, link.to)), {"busy", 1, 0});
+      const std::string name = link.into != 0     ? fmt::format("link{}_to_switch{}", n, link.into - 1)
+                               : link.out_of != 0 ? fmt::format("link{}_from_switch{}", n, link.out_of - 1)
+                                                  : fmt::format("link{}_to_chip{}", n, link.to);
+      link_[n] = tree_.add(scope_in_chip(link.from, "links", name), {"busy", 1, 0});
     }
   }
   if (!kept(EventKind::MemoryUsed)) return;

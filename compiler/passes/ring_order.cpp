@@ -10,10 +10,20 @@ namespace {
 class Search {
  public:
   Search(const Target& target, std::uint32_t chips) : next_(chips), is_last_(chips, false), taken_(chips, false) {
+    std::vector<std::vector<std::uint32_t>> behind(target.switches);  // chips that a switch has a link to
+    for (const ChipLinkParameters& l : target.links)
+      if (l.from.value >= target.chips && l.to.value < chips) behind[l.from.value - target.chips].push_back(l.to.value);
+    const auto follows = [&](std::uint32_t from, std::uint32_t to) {
+      if (to >= chips || to == from) return;
+      next_[from].push_back(to);
+      if (to == 0) is_last_[from] = true;
+    };
     for (const ChipLinkParameters& l : target.links) {
-      if (l.from.value >= chips || l.to.value >= chips) continue;
-      next_[l.from.value].push_back(l.to.value);
-      if (l.to.value == 0) is_last_[l.from.value] = true;
+      if (l.from.value >= chips) continue;
+      if (l.to.value < target.chips)
+        follows(l.from.value, l.to.value);
+      else
+        for (const std::uint32_t to : behind[l.to.value - target.chips]) follows(l.from.value, to);
     }
     for (auto& list : next_) {
       std::sort(list.begin(), list.end());

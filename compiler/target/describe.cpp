@@ -88,6 +88,7 @@ std::string describe(const Target& t) {
   put(out, "links",
       fmt::format("{} out of a chip, {} GB/s together each way; {} directed links in all", links,
                   link_gb_per_s(t, ChipId{}), with_commas(t.links.size())));
+  if (t.switches != 0) put(out, "switches", fmt::format("{} between the chips", t.switches));
   put(out, "hand-offs", handshakes_line(t));
 
   out += "\nthe numbers\n";

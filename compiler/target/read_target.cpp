@@ -343,10 +343,12 @@ constexpr std::array<std::pair<std::string_view, CrossingHandshake>, 3> crossing
     {{"token", CrossingHandshake::token},
      {"semaphore", CrossingHandshake::semaphore},
      {"barrier", CrossingHandshake::barrier}}};
-constexpr std::array<std::pair<std::string_view, LinkScope>, 2> scope_names = {
-    {{"node", LinkScope::node}, {"counterparts", LinkScope::counterparts}}};
-constexpr std::array<std::pair<std::string_view, LinkShape>, 3> shape_names = {
-    {{"full_mesh", LinkShape::full_mesh}, {"ring", LinkShape::ring}, {"line", LinkShape::line}}};
+constexpr std::array<std::pair<std::string_view, LinkScope>, 3> scope_names = {
+    {{"node", LinkScope::node}, {"counterparts", LinkScope::counterparts}, {"machine", LinkScope::machine}}};
+constexpr std::array<std::pair<std::string_view, LinkShape>, 4> shape_names = {{{"full_mesh", LinkShape::full_mesh},
+                                                                                {"ring", LinkShape::ring},
+                                                                                {"line", LinkShape::line},
+                                                                                {"switch", LinkShape::star}}};
 
 void read_handshakes(Section section, Target& out, Faults& faults) {
   if (const TomlValue* local = section.node("local")) {
@@ -547,6 +549,26 @@ void read_host(Section section, const Fraction& clock_ghz, HostParameters& out) 
   section.finish();
 }
 
+// What only a switch has.
+void read_switch(Section& section, const Fraction& clock_ghz, LinkGroup& group, Faults& faults) {
+  section.cycles("switch_latency_ns", any_ns, clock_ghz, Section::Round::up, group.switch_cycles);
+  const auto room = section.number("buffer_bytes", any_bytes, true);
+  if (!room) return;
+  group.room_bytes = room->value.num;
+  if (group.room_bytes < group.signal_bytes)
+    faults.at(room->place, Code::RDU2006, "'{}' is {}, too little for a signal of {} bytes",
+              section.key_path("buffer_bytes"), group.room_bytes, group.signal_bytes);
+}
+
+// A link that never breaks anything says nothing of it.
+void read_errors(Section& section, LinkGroup& group) {
+  constexpr std::string_view keys[] = {"error_rate", "error_seed", "most_retries"};
+  if (std::none_of(std::begin(keys), std::end(keys), [&](std::string_view key) { return section.has(key); })) return;
+  section.exact("error_rate", {0, 1}, group.error_rate);
+  section.whole("error_seed", {0, 1e15}, group.error_seed);
+  section.whole("most_retries", {0, 1e6}, group.most_retries);
+}
+
 void read_links(Section& root, std::uint32_t node_chips, Target& out, Faults& faults) {
   if (!root.has("links")) return;
   const TomlValue& node = *root.peek("links");
@@ -583,6 +605,8 @@ void read_links(Section& root, std::uint32_t node_chips, Target& out, Faults& fa
       }
     }
     section.whole("signal_bytes", {1, 65536}, group.signal_bytes);
+    if (group.shape == LinkShape::star) read_switch(section, out.clock_ghz, group, faults);
+    read_errors(section, group);
     section.finish();
     if (faults.count() != before || out.chips == 0 || node_chips == 0) continue;
     total += link_count(group, out.chips, node_chips);
@@ -590,7 +614,7 @@ void read_links(Section& root, std::uint32_t node_chips, Target& out, Faults& fa
       faults.at(section.place(), Code::RDU2006, "{} directed links, more than {}", total, max_links);
       return;
     }
-    append_links(group, out.chips, node_chips, out.links);
+    append_links(group, out.chips, node_chips, out.switches, out.links);
   }
 }
 
@@ -629,7 +653,7 @@ Result<Target> read_target(const std::string& text, const std::string& where) {
   root.finish();
   if (faults.count() != 0) return faults.take();
 
-  if (const auto lonely = unreachable_chip(out.chips, out.links)) {
+  if (const auto lonely = unreachable_chip(out.chips, out.switches, out.links)) {
     faults.at({}, Code::RDU2008, "no links lead from chip 0 to chip {} and back ({} chips, {} directed links)",
               lonely->value, out.chips, out.links.size());
     return faults.take();

@@ -122,14 +122,17 @@ struct MemoryParameters {
   Fraction peak_bytes_per_cycle() const;
 };
 
-// One direction of one link between two chips. law: models/units/chip_link.h
+// One direction of one link, between two chips or between a chip and a switch. law: models/units/chip_link.h
 struct ChipLinkParameters {
-  LinkId id;  // dense
-  ChipId from;
-  ChipId to;
+  LinkId id;        // dense
+  ChipId from, to;  // a switch has a number from Target::chips on
   Fraction bytes_per_cycle;
-  Cycles latency_cycles = 0;
-  Bytes signal_bytes = 0;  // what a credit, ready, valid or barrier message occupies
+  Cycles latency_cycles = 0;       // into a switch: to where it sends on
+  Bytes signal_bytes = 0;          // what a credit, ready, valid or barrier message occupies
+  Bytes room_bytes = 0;            // into a switch: what it takes in before it has sent on; else 0
+  Fraction error_rate = {0, 1};    // share of what it carries that comes broken, and is sent again
+  std::uint32_t most_retries = 0;  // how often; then the link is given up
+  std::uint64_t error_seed = 0;
   friend bool operator==(const ChipLinkParameters&, const ChipLinkParameters&) = default;
 };
 
@@ -155,6 +158,7 @@ struct Target {
 
   Fraction clock_ghz;
   std::uint32_t chips = 0;        // sockets of the machine
+  std::uint32_t switches = 0;     // between them
   std::uint32_t node_chips = 0;   // of a node, which divide `chips`: chip i is in node i / node_chips; 0: no nodes
   std::uint32_t native_tile = 0;  // rows and columns of a tile
   Mesh mesh;
@@ -180,6 +184,9 @@ Result<Target> read_target(const std::string& text, const std::string& where);
 // A shipped machine by name (the texts are built into the binary), or a file. Errors: RDU2001, RDU1001 and those above.
 Result<Target> find_target(const std::string& name_or_file);
 std::vector<std::string_view> shipped_targets();
+
+// "chip3", or of a number from target.chips on "switch0".
+std::string link_end(const Target& target, ChipId end);
 
 // The links from chip `from` to chip `to` in order, fewest hops first, then least id; empty where from == to.
 // Deterministic; the same for every message between the two. Requires both < target.chips.

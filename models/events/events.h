@@ -110,7 +110,8 @@ struct BarrierArrived { Cycle at; EdgeId edge; std::uint32_t from; std::uint32_t
 struct BarrierLeft { Cycle at; EdgeId edge; std::uint32_t from; std::uint32_t member; std::uint64_t generation; };
 
 // Resources. [begin, end) is the time that the resource is taken; at == the cycle of the decision, <= begin.
-struct LinkUsed { Cycle at; LinkId link; Cycle begin; Cycle end; Bytes bytes; bool signal; };
+// broken: what comes is noticed to be broken; the next transfer of this link is the same again.
+struct LinkUsed { Cycle at; LinkId link; Cycle begin; Cycle end; Bytes bytes; bool signal; bool broken = false; };
 // A burst of one channel. Where nobody asked for bursts (MachineOptions::bursts), what those of a page add up to: `channels`
 // of them, from `channel` on and going round, the first taken at begin, the last until end, together for `summed` cycles.
 struct MemoryUsed {

@@ -131,6 +131,9 @@ void Chip::apply(const Event& e) {
     case written:
       apply_written(e.unit());
       break;
+    case port_room:
+      work_.push_back({work_port_room, e.unit(), e.number()});
+      break;
     case relay:
       work_.push_back({work_relay, e.unit(), e.number()});
       break;
@@ -331,6 +334,9 @@ void Chip::commit() {
 
 void Chip::grant(const Event& w) {
   switch (w.kind()) {
+    case work_port_room:
+      grant_port_room(w.unit(), w.number());
+      break;
     case work_relay:
       grant_relay(w.unit(), w.number());
       break;

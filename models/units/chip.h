@@ -68,6 +68,7 @@ class Chip {
     push_landed,     // receive: the next landed page may be seen
     written,         // held load: a trip of what it loads has been stored
     // Requests: granted in the commit phase.
+    port_room,     // link: bytes that have left the switch's port that it leads to
     relay,         // relay: a page or signal for its link
     chip_arrive,   // receive channel: a page is at the AGCU
     agcu_next,     // agcu: the load at the head of its queue
@@ -111,6 +112,7 @@ class Chip {
  private:
   // In the commit phase, in this order.
   enum Work : std::uint8_t {
+    work_port_room,
     work_relay,
     work_chip_arrive,
     work_agcu,
@@ -169,6 +171,7 @@ class Chip {
   void commit();
   void grant(const Event& work);
   void grant_relay(std::uint32_t relay, std::uint32_t bytes);
+  void grant_port_room(std::uint32_t link, std::uint32_t bytes);
   void grant_chip_arrive(std::uint32_t channel, std::uint32_t bytes);
   void grant_agcu(std::uint32_t agcu);
   void grant_transit(std::uint32_t stage);
@@ -202,7 +205,10 @@ class Chip {
   bool handshake_allows(SenderState& s);
   void send(std::uint32_t sender);
   void signal(const Path& path);
-  Cycle hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes);
+  void hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes);
+  void carry(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes);
+  Bytes size_of(const Relay& r, std::uint32_t bytes) const;
+  bool break_transfers(ChipLink& link, Cycle& from, Bytes size, bool signal);
 
   void reach_member(const LoadState& load, std::uint32_t member, Bytes bytes, Cycle head, Cycle tail);
 

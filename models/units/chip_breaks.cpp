@@ -353,7 +353,7 @@ std::uint32_t Chip::carried(std::uint32_t link, Cycle& from, Bytes size, bool si
   if (c_.faults.strikes(FaultKind::link_stall, l.id(), n)) l.hold(from, link_stall);
   if (c_.faults.strikes(FaultKind::link_retry, l.id(), n)) {
     const ChipLink::Transfer broken = l.send(from, size);
-    tell(LinkUsed{now_, l.id(), broken.slot.begin, broken.slot.end, size, signal});
+    tell(LinkUsed{now_, l.id(), broken.slot.begin, broken.slot.end, size, signal, true});
     from = broken.arrival + l.latency();  // the other end asks again
   }
   if (c_.faults.down(l.id(), n)) return 0;

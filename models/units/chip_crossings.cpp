@@ -7,26 +7,79 @@ namespace rdusim {
 
 // ---- links and signals
 
-// Puts a page or signal on the relay's link; returns the cycle at which its last byte is at the other chip. `from`: its
-// first byte is at the link, `last_byte`: its last one.
-Cycle Chip::hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes) {
+// Puts a page or signal on the relay's link. `from`: its first byte is at the link, `last_byte`: its last one.
+void Chip::hop(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes) {
+  if (r.link < c_.port_queues.size() && c_.port_queues[r.link].all != 0) {
+    PortQueue& q = c_.port_queues[r.link];
+    const Bytes takes = std::min<Bytes>(size_of(r, bytes), q.all);
+    if (q.first != q.offers.size() || q.room < takes) {
+      q.offers.push_back({static_cast<std::uint32_t>(&r - c_.relays.data()), bytes, from, last_byte});
+      return;
+    }
+    q.room -= takes;
+  }
+  carry(r, from, last_byte, bytes);
+}
+
+Bytes Chip::size_of(const Relay& r, std::uint32_t bytes) const {
+  const Bytes signal = c_.links[r.link].signal_bytes();
+  return r.signal ? signal : std::max<Bytes>(bytes, signal);
+}
+
+void Chip::carry(const Relay& r, Cycle from, Cycle last_byte, std::uint32_t bytes) {
   ChipLink& link = c_.links[r.link];
-  const Bytes size = r.signal ? link.signal_bytes() : std::max<Bytes>(bytes, link.signal_bytes());
+  const Bytes size = size_of(r, bytes);
   if (jitter_ != 0) from += delay(link.id().value, from, most_link_delay);
   std::uint32_t times = c_.link_faults.empty() ? 1 : carried(r.link, from, size, r.signal);
-  Cycle arrival = from;
   for (; times > 0; --times) {
+    if (!break_transfers(link, from, size, r.signal)) return;
     const ChipLink::Transfer t = link.send(from, size);
     tell(LinkUsed{now_, link.id(), t.slot.begin, t.slot.end, size, r.signal});
-    arrival = std::max(t.arrival, last_byte + link.latency());
-    outside_.post(r.to_chip, arrival + r.tail, {r.then.kind(), r.then.unit(), bytes});
+    const Cycle arrival = std::max(t.arrival, last_byte + link.latency());
+    // A switch sends on while it takes in.
+    const Cycle there = link.room() == 0 ? arrival : arrival - link.span(size);
+    outside_.post(r.to_chip, there + r.tail, {r.then.kind(), r.then.unit(), bytes});
+    if (r.feed != 0) {
+      const SwitchFeed& feed = c_.feeds[r.feed - 1];
+      outside_.post(feed.chip, std::max(t.slot.end, last_byte) + feed.back,
+                    {port_room, feed.at, static_cast<std::uint32_t>(std::min<Bytes>(size, feed.link.room()))});
+    }
     from = arrival + link.latency();  // no acknowledgement has come
   }
-  return arrival;
+}
+
+// Sends what comes broken, until it is to come whole; false where the link is given up.
+bool Chip::break_transfers(ChipLink& link, Cycle& from, Bytes size, bool signal) {
+  for (std::uint32_t tries = 0; !link.given_up() && link.breaks(); ++tries) {
+    const ChipLink::Transfer t = link.send(from, size);
+    tell(LinkUsed{now_, link.id(), t.slot.begin, t.slot.end, size, signal, true});
+    from = t.arrival + link.latency();  // the other end asks again
+    link.hold(from, 0);
+    if (tries == link.most_retries()) link.give_up();
+  }
+  return !link.given_up();
 }
 
 void Chip::grant_relay(std::uint32_t n, std::uint32_t bytes) {
-  hop(c_.relays[n], now_, now_, bytes);
+  const Relay& r = c_.relays[n];
+  // Out of a switch the last byte is there when the link into it has carried it.
+  hop(r, now_, r.feed == 0 ? now_ : now_ + c_.feeds[r.feed - 1].link.span(size_of(r, bytes)), bytes);
+}
+
+void Chip::grant_port_room(std::uint32_t link, std::uint32_t bytes) {
+  PortQueue& q = c_.port_queues[link];
+  q.room = std::min(q.room + bytes, q.all);
+  while (q.first != q.offers.size()) {
+    const Offer o = q.offers[q.first];
+    const Relay& r = c_.relays[o.relay];
+    const Bytes takes = std::min<Bytes>(size_of(r, o.bytes), q.all);
+    if (q.room < takes) return;
+    q.room -= takes;
+    ++q.first;
+    carry(r, std::max(o.from, now_), std::max(o.last_byte, now_), o.bytes);
+  }
+  q.offers.clear();
+  q.first = 0;
 }
 
 void Chip::signal(const Path& path) {

@@ -290,6 +290,27 @@ struct Relay {
   Event then;                 // there; its amount is the page's bytes
   Cycles tail = 0;            // from the arrival at the chip to the event
   bool signal = false;
+  std::uint32_t feed = 0;  // out of a switch: 1 + the SwitchFeed that it comes from
+};
+
+// The link by which a page comes to a switch's port, seen from the chip that the port leads to: it does the port's work,
+// since what wants to leave by it comes together there.
+struct SwitchFeed {
+  ChipLink link;           // its rate and latency
+  std::uint32_t chip = 0;  // at its other end
+  std::uint32_t at = 0;    // among that chip's links
+  Cycles back = 0;         // until that chip knows of room again
+};
+
+// What waits for room at a switch's port.
+struct Offer {
+  std::uint32_t relay = 0, bytes = 0;
+  Cycle from = 0, last_byte = 0;
+};
+struct PortQueue {
+  Bytes room = 0, all = 0;
+  std::vector<Offer> offers;  // from `first` on
+  std::size_t first = 0;
 };
 
 // How a signal or page gets to the other end: `lead` cycles of wires, then either the event on this chip or a relay.
@@ -433,6 +454,8 @@ struct ChipState {
   std::vector<ReceiveState> receives;
   std::vector<ReceiveChannel> receive_channels;
   std::vector<Relay> relays;
+  std::vector<SwitchFeed> feeds;
+  std::vector<PortQueue> port_queues;                      // by link, where one leads to a switch
   std::vector<std::vector<std::uint32_t>> section_stages;  // by section id
   // Empty unless a test or the user breaks something.
   ChipFaults faults;

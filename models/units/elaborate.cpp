@@ -80,7 +80,7 @@ class Elaborator {
   // ---- chips and what stands on them
   struct ChipScratch {
     std::unordered_map<std::uint64_t, std::uint32_t> engines, pmus;
-    std::unordered_map<std::uint32_t, std::uint32_t> agcus, links;
+    std::unordered_map<std::uint32_t, std::uint32_t> agcus, links, feeds;
     std::optional<Network::Builder> network;
   };
 
@@ -134,6 +134,19 @@ class Elaborator {
     const auto [it, fresh] = scratch_[id].links.emplace(l.value, static_cast<std::uint32_t>(c.links.size()));
     if (fresh) c.links.emplace_back(t_.links[l.value]);
     return it->second;
+  }
+
+  // 1 + what chip `id` knows of the link by which pages come to its port of a switch.
+  std::uint32_t feed(std::uint32_t id, LinkId l, Cycles back) {
+    ChipState& c = chip(id);
+    const auto [it, fresh] = scratch_[id].feeds.emplace(l.value, 0);
+    if (!fresh) return it->second;
+    const std::uint32_t other = t_.links[l.value].from.value, at = link(other, l);
+    c.feeds.push_back({ChipLink(t_.links[l.value]), other, at, back});
+    std::vector<PortQueue>& queues = chip(other).port_queues;
+    queues.resize(std::max<std::size_t>(queues.size(), at + std::size_t{1}));
+    queues[at].room = queues[at].all = t_.links[l.value].room_bytes;
+    return it->second = static_cast<std::uint32_t>(c.feeds.size());
   }
 
   const Group& group(GroupId g) const { return p_.placement->groups[g.value]; }
@@ -696,10 +709,16 @@ class Elaborator {
     // From the far end: each relay names the next one.
     for (std::size_t i = links.size(); i-- > 0;) {
       const ChipLinkParameters& l = t_.links[links[i].value];
-      const std::uint32_t owner = i == 0 ? from : l.from.value;
+      // What a switch sends to a chip is the chip's work.
+      const auto owner_of = [&](std::size_t leg) {
+        const ChipLinkParameters& at = t_.links[links[leg].value];
+        return at.from.value < t_.chips ? at.from.value : at.to.value;
+      };
+      const std::uint32_t owner = i == 0 ? from : owner_of(i);
       Relay r;
       r.link = link(owner, links[i]);
-      r.to_chip = l.to.value;
+      r.to_chip = l.to.value < t_.chips ? l.to.value : owner_of(i + 1);
+      if (l.from.value >= t_.chips) r.feed = feed(owner, links[i - 1], l.latency_cycles);
       r.then = then;
       r.tail = i + 1 == links.size() ? tail : 0;
       r.signal = signal;

@@ -37,6 +37,8 @@ CommandWords words(SweepRequest& r) {
             "most first (a tornado table)",
             &r.sensitivity},
            {"--metric", "of the reports, whose moves --sensitivity shows (default: time.simulated_us)", &r.metric},
+           {"--numbers", "with --sensitivity, only numbers whose names begin so: hbm, links[0].latency_ns (repeatable)",
+            &r.numbers},
            {"--svg", "with --sensitivity, of one point: draws the table there", &r.svg},
            {"--chips", "with --sensitivity, of a portable program: the chips that it is run on", &r.chips},
            {"--json", "JSON lines instead of CSV; with --sensitivity one JSON document", &r.json},
@@ -114,7 +116,7 @@ Result<Asked> asked_of(const SweepRequest& r, const std::string& folder) {
   if (!r.sensitivity) return a;
   if (!r.svg.empty() && a.plan.points.size() > 1)
     return usage(fmt::format("--svg: one point is drawn, and the plan has {}", a.plan.points.size()));
-  auto moves = sensitivity_plan(a.plan, a.metric);
+  auto moves = sensitivity_plan(a.plan, a.metric, r.numbers);
   if (!moves) return moves.diagnostics();
   a.plan = moves->plan;
   a.moves = *std::move(moves);
@@ -175,7 +177,8 @@ ExitStatus sweep(const SweepRequest& r, std::atomic<bool>& stop) {
   if (r.jobs && *r.jobs == 0) return fail(usage("--jobs: at least one point at a time is needed"));
   if (r.sensitivity && !(r.where + r.pareto).empty())
     return fail(usage("--where and --pareto are of a sweep's table, which --sensitivity does not print"));
-  if (!r.sensitivity && !(r.metric + r.svg).empty()) return fail(usage("--metric and --svg belong to --sensitivity"));
+  if (!r.sensitivity && (!(r.metric + r.svg).empty() || !r.numbers.empty()))
+    return fail(usage("--metric, --numbers and --svg belong to --sensitivity"));
   const std::string folder =
       !r.folder.empty()
           ? r.folder
@@ -202,6 +205,7 @@ ExitStatus sweep(const SweepRequest& r, std::atomic<bool>& stop) {
   }
   if (r.slurm) {
     if (r.sensitivity) options.words = {"--sensitivity", "--metric=" + asked->metric};
+    for (const std::string& n : r.numbers) options.words.push_back("--numbers=" + n);
     if (r.chips) options.words.push_back(fmt::format("--chips={}", *r.chips));
     std::filesystem::create_directories(options.folder, error);
     const std::string script = options.folder + "/array.sh";

@@ -13,6 +13,7 @@ struct SweepRequest {
   std::string where, pareto;
   std::string task;                    // "3/1000", of a job array
   std::string metric, svg;             // of `sensitivity`; empty: the time, none
+  std::vector<std::string> numbers;    // only those whose keys begin so
   std::optional<std::uint32_t> chips;  // of a program that is portable
   bool json = false, slurm = false, merge = false, sensitivity = false;
 };

@@ -56,6 +56,7 @@ Json as_json(const Target& t) {
       .set("clock_ghz", to_double(t.clock_ghz))
       .set("native_tile", t.native_tile)
       .set("links", std::uint64_t{t.links.size()})
+      .set("switches", t.switches)
       .set("derived", derived_json(t))
       .set("numbers", std::move(numbers));
 }

@@ -28,7 +28,8 @@ std::string read_for(const std::string& metric) {
 
 class Planner {
  public:
-  Planner(const SweepPlan& plan, const std::string& metric) : given_(plan) {
+  Planner(const SweepPlan& plan, const std::string& metric, const std::vector<std::string>& only)
+      : given_(plan), only_(only), begins_(only.size(), false) {
     out_.plan = plan;
     out_.plan.points.clear();
     std::vector<std::string>& metrics = out_.plan.metrics;
@@ -48,6 +49,8 @@ class Planner {
       return failure(Code::RDU8064, given_.name, "with the numbers that are moved it has more than {} points",
                      plan_points_limit);
     }
+    for (std::size_t i = 0; i < only_.size(); ++i)
+      if (!begins_[i]) return failure(Code::RDU8063, "--numbers", "'{}' begins no number that is assumed", only_[i]);
     for (SweepPoint& p : out_.plan.points) p.values.resize(out_.plan.axes.size());
     return std::move(out_);
   }
@@ -59,7 +62,7 @@ class Planner {
     base.clock_ghz = to_double(target.clock_ghz);
     out_.plan.points.push_back(point);
     for (const Provenance& n : target.numbers) {
-      if (n.published || !n.range) continue;
+      if (n.published || !n.range || !wanted(n.key)) continue;
       base.numbers.push_back(
           {n.key, n.value, n.source, end(base.point, n, n.range->first), end(base.point, n, n.range->second)});
     }
@@ -84,7 +87,19 @@ class Planner {
     return at->second;
   }
 
+  bool wanted(const std::string& key) {
+    bool any = only_.empty();
+    for (std::size_t i = 0; i < only_.size(); ++i) {
+      if (!key.starts_with(only_[i])) continue;
+      begins_[i] = true;
+      any = true;
+    }
+    return any;
+  }
+
   const SweepPlan& given_;
+  const std::vector<std::string>& only_;
+  std::vector<bool> begins_;  // by `only_`: some number
   SensitivityPlan out_;
   std::map<std::string, std::size_t> axes_;
 };
@@ -122,8 +137,9 @@ std::string name_of(const SensitivityPlan& plan, std::size_t point) {
 
 }  // namespace
 
-Result<SensitivityPlan> sensitivity_plan(const SweepPlan& plan, const std::string& metric) {
-  return Planner(plan, metric).make();
+Result<SensitivityPlan> sensitivity_plan(const SweepPlan& plan, const std::string& metric,
+                                         const std::vector<std::string>& only) {
+  return Planner(plan, metric, only).make();
 }
 
 Result<std::vector<Sensitivity>> sensitivities(const SensitivityPlan& plan, const std::vector<PointOutcome>& outcomes,

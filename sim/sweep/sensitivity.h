@@ -41,9 +41,11 @@ struct SensitivityPlan {
 // The time that a run takes: its cycles over the clock, which is one of the numbers that may be moved.
 inline constexpr const char* simulated_time = "time.simulated_us";
 
-// Adds `metric`, or what it is made of, to the plan's metrics where it is not among them. Errors: those of the points' targets; RDU8064 where
-// the points become too many.
-Result<SensitivityPlan> sensitivity_plan(const SweepPlan& plan, const std::string& metric);
+// Adds `metric`, or what it is made of, to the plan's metrics where it is not among them. `only`: numbers whose keys begin
+// with one of these; empty: all. Errors: those of the points' targets; RDU8063 where one of `only` begins none; RDU8064
+// where the points become too many.
+Result<SensitivityPlan> sensitivity_plan(const SweepPlan& plan, const std::string& metric,
+                                         const std::vector<std::string>& only = {});
 
 // What the metric was at an end, or why it has none.
 struct EndOutcome {

@@ -134,6 +134,8 @@ TEST_CASE("what a sensitivity cannot be asked is refused before anything runs") 
   refused({"plan.toml", "--sensitivity", "--pareto", "cycles"}, "RDU6005");
   refused({"plan.toml", "--sensitivity", "--chips", "2"}, "RDU6005");
   refused({"plan.toml", "--sensitivity", "--jobs", "0"}, "RDU6005");
+  refused({"plan.toml", "--numbers", "hbm"}, "RDU6005");
+  refused({"plan.toml", "--sensitivity", "--numbers", "dbm"}, "RDU8063");
   refused({"none.bin", "--sensitivity"}, "RDU1001");
   folder.write("no.bin", "no program");
   refused({"no.bin", "--sensitivity"}, "RDU5001");

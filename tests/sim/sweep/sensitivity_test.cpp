@@ -74,6 +74,14 @@ TEST_CASE("an end at which a number stands already is the base's own point") {
   CHECK(capacity->least.point != s.bases[0].point);
 }
 
+TEST_CASE("only the numbers that are asked for are moved, and a name that begins none is refused") {
+  const SensitivityPlan s = sensitivity_plan(one_point(), "cycles.simulated", {"hbm.", "links[1].gb"}).value();
+  for (const MovedNumber& n : s.bases[0].numbers) CHECK((n.key.starts_with("hbm.") || n.key == "links[1].gb_per_s"));
+  CHECK(find(s.bases[0], "hbm.latency_ns") != nullptr);
+  CHECK(find(s.bases[0], "links[1].gb_per_s") != nullptr);
+  CHECK(sensitivity_plan(one_point(), "cycles.simulated", {"hbm.", "dbm."}).diagnostics().contains(Code::RDU8063));
+}
+
 TEST_CASE("what a point sets itself is not moved, and each point has its own moves") {
   SweepPlan plan = one_point();
   plan.axes = {"chips", "target.hbm.latency_ns"};
