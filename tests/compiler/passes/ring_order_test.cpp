@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <numeric>
 #include <set>
 
+#include "compiler/target/topology.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
 namespace rdusim::ring_order_test {
@@ -54,6 +56,28 @@ TEST_CASE("two nodes joined by counterparts: up the one and back by the other, o
     // A ninth chip hangs on its counterpart alone: there is no round of single links.
     CHECK(longest_step(t, order) == (n == 9 ? 2 : 1));
   }
+}
+
+TEST_CASE("chips that meet in a switch follow each other through it, whichever of them a program uses") {
+  const auto switched = [](LinkScope scope, LinkShape within) {
+    Target t = sn40l();
+    t.links.clear();
+    if (within != LinkShape::star) append_links({LinkScope::node, within, {32, 1}, 600, 8}, 16, 8, t.switches, t.links);
+    append_links({scope, LinkShape::star, {32, 1}, 600, 8}, 16, 8, t.switches, t.links);
+    return t;
+  };
+  const Target one = switched(LinkScope::machine, LinkShape::star);
+  for (const std::uint32_t n : {2U, 5U, 16U}) {
+    std::vector<std::uint32_t> rising(n);
+    std::iota(rising.begin(), rising.end(), 0U);
+    CHECK(ring(one, n) == rising);
+    CHECK(longest_step(one, rising) == 2);
+  }
+  // Node by node, and from one to the other where chips are counterparts.
+  const Target two = switched(LinkScope::counterparts, LinkShape::full_mesh);
+  const auto order = ring(two, 16);
+  CHECK(order == ring(sn40l(), 16));
+  CHECK(longest_step(two, order) == 2);
 }
 
 TEST_CASE("where there is no round, chips stand in order of ids") {
