@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "compiler/ir/rates.h"
@@ -54,7 +55,7 @@ struct HandOff {
 
 class Balance {
  public:
-  Balance(const SpatialProgram& p, const Cluster& c) : p_(p), c_(c), place_(p.stages.size(), 0) {
+  Balance(const SpatialProgram& p, const Cluster& c) : p_(p), c_(c) {
     for (std::size_t i = 0; i < c.stages.size(); ++i) place_[c.stages[i].value] = i;
     find_hand_offs();
   }
@@ -167,10 +168,10 @@ class Balance {
       StageId stage;
       const Cyclic<std::uint32_t>* rate;
     };
-    std::vector<std::optional<End>> producer(p_.buffers.size());
+    std::unordered_map<std::uint32_t, End> producer;
     for (const StageId id : c_.stages)
       for (const Port& port : p_.stage(id).ports)
-        if (port.direction == Direction::output) producer[port.buffer.value] = End{id, &port.push};
+        if (port.direction == Direction::output) producer.try_emplace(port.buffer.value, End{id, &port.push});
     // Pages a firing are sums over a cycle by its length: pushed / length of the one as popped / length of the other.
     const auto both = [&](const End& from, StageId to, const Cyclic<std::uint32_t>& pop, BufferId buffer,
                           std::uint64_t more, std::uint64_t less) {
@@ -186,25 +187,27 @@ class Balance {
     };
     for (const StageId id : c_.stages)
       for (const Port& port : p_.stage(id).ports)
-        if (port.direction == Direction::input && producer[port.buffer.value])
-          both(*producer[port.buffer.value], id, port.pop, port.buffer, 1, 1);
+        if (const auto from = producer.find(port.buffer.value);
+            port.direction == Direction::input && from != producer.end())
+          both(from->second, id, port.pop, port.buffer, 1, 1);
     const Cyclic<std::uint32_t> one = always(std::uint32_t{1});
     for (const EdgeId id : c_.crossing) {
       const Edge& e = p_.edge(id);
-      if (!producer[e.buffer.value]) continue;
+      const auto from = producer.find(e.buffer.value);
+      if (from == producer.end()) continue;
       for (const StageId to : e.to) {
         const auto senders = senders_by_receiver(e, p_.sites_of(p_.stage(to)).sites.size());
         if (senders.empty() || senders.front().empty()) continue;
         const std::uint64_t shares =
             e.map.kind == PageMapKind::scatter ? e.map.targets[senders.front().front()].size() : 1;
-        both(*producer[e.buffer.value], to, one, e.buffer, senders.front().size(), shares);
+        both(from->second, to, one, e.buffer, senders.front().size(), shares);
       }
     }
   }
 
   const SpatialProgram& p_;
   const Cluster& c_;
-  std::vector<std::size_t> place_;
+  std::unordered_map<std::uint32_t, std::size_t> place_;  // in the cluster, by stage
   std::vector<HandOff> hand_offs_;
 };
 

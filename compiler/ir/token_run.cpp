@@ -8,8 +8,7 @@
 
 namespace rdusim {
 
-TokenRun::TokenRun(const SpatialProgram& p, const Cluster& cluster)
-    : p_(p), actor_ids_(p.stages.size()), channel_ids_(p.buffers.size()) {
+TokenRun::TokenRun(const SpatialProgram& p, const Cluster& cluster) : p_(p) {
   std::map<std::pair<std::uint32_t, Index>, Index> joint_of_collective;
   for (const StageId s : cluster.stages) {
     const auto instances = cluster.one_to_one ? Index{1} : static_cast<Index>(p.sites_of(p.stage(s)).sites.size());

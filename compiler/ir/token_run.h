@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/ir/clusters.h"
@@ -118,9 +119,8 @@ class TokenRun {
   std::vector<std::vector<Index>> joints_;  // actors that fire together
   std::vector<Index> queue_;
   std::uint64_t unfinished_ = 0;
-  // While the net is put together.
-  std::vector<std::vector<Index>> actor_ids_;    // [stage][instance]
-  std::vector<std::vector<Index>> channel_ids_;  // [buffer][instance]
+  // While the net is put together, of the cluster's: by stage, or buffer, then by instance.
+  std::unordered_map<std::uint32_t, std::vector<Index>> actor_ids_, channel_ids_;
 };
 
 // Steps that one run of a trip of a cluster takes: firings, pages pushed, stages taken up; the greatest number where

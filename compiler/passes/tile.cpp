@@ -190,7 +190,7 @@ SiteDemand kept_for_collectives(const ShardPlan& plan, DType operand, DType resu
 // Beyond so many chips partial sums cross in pages of at least so many flits: each is cut for the members of a node, and each
 // part costs its signals. (Over fewer chips: pages as the operator by itself deserves.)
 constexpr std::uint32_t few_chips = 64;
-constexpr std::uint64_t least_flits_joined = 32;
+constexpr std::uint64_t least_flits_joined = 128;
 
 // Tiles of columns that such a page has at least.
 std::uint32_t least_columns_joined(const Work& w, DType accumulator, const Target& t) {
