@@ -349,6 +349,9 @@ std::string summary(const Report& r, bool colour) {
     double busiest = 0;
     for (const LinkRow& l : r.links) busiest = std::max(busiest, l.utilisation);
     use += fmt::format(", busiest link {}", percent(busiest));
+    std::uint64_t retries = 0;
+    for (const LinkRow& l : r.links) retries += l.retries;
+    if (retries != 0) use += fmt::format(", {} transfers sent again", with_commas(retries));
   }
   if (!r.bound_by.empty()) use += fmt::format("; {}", r.bound_by);
   line("utilisation", use);

@@ -138,6 +138,7 @@ TEST_CASE(
     const std::int64_t bytes = number(sound, "links", static_cast<int>(l), "bytes");
     CHECK((number(link, "bytes") > bytes) == (number(link, "retries") > 0));
   }
+  CHECK(rdusim_ok({"run", "prog.bin"}, folder).out.find(" transfers sent again") != std::string::npos);
   const std::string text = without_host(broken);
   CHECK(without_host(run(folder)) == text);
   CHECK(without_host(run(folder, {"--processes", "2"})) == text);
