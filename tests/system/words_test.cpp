@@ -170,6 +170,24 @@ TEST_CASE("bash completes commands, options of the command that is written, and 
   CHECK(completed("rdusim sweep plan.toml --sens") == "--sensitivity\n");
 }
 
+TEST_CASE("fish completes the same, where it is there") {
+  const Folder folder;
+  const auto completed = [&](const std::string& words) {
+    return shell(
+               "command -v fish >/dev/null || { echo none; exit; }; $rdusim completion fish > words.fish; "
+               "HOME=$PWD XDG_CONFIG_HOME=$PWD fish -c 'source words.fish; complete -C \"" +
+                   words + "\"' | cut -f1 | tr '\\n' ' '",
+               folder)
+        .out;
+  };
+  if (completed("rdusim comp") == "none\n") return;
+  CHECK(completed("rdusim comp") == "compare compile completion ");
+  CHECK(completed("rdusim compile --col") == "--collective ");
+  CHECK(completed("rdusim run --col") == "--collect-violations ");
+  CHECK(completed("rdusim history ga") == "gate ");
+  CHECK(completed("rdusim history gate --ju") == "--junit ");
+}
+
 TEST_CASE("a shell that is not known is named, with those that are") {
   const Folder folder;
   const Outcome o = rdusim({"completion", "tcsh"}, folder);
