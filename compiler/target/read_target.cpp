@@ -595,6 +595,8 @@ void read_links(Section& root, std::uint32_t node_chips, Target& out, Faults& fa
       if (const auto kind = one_of(*shape, section.key_path("shape"), shape_names, faults)) group.shape = *kind;
     }
     section.rate("gb_per_s", out.clock_ghz, 1, group.bytes_per_cycle);
+    if (section.has("back_gb_per_s"))
+      section.rate("back_gb_per_s", out.clock_ghz, 1, group.back_bytes_per_cycle.emplace());
     // At least one cycle: what happens in a cycle is seen in the next, and chips are simulated apart for that long.
     const auto latency = section.number("latency_ns", any_ns, false);
     if (latency && out.clock_ghz.num != 0) {

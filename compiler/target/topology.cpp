@@ -94,8 +94,10 @@ void append_links(const LinkGroup& group, std::uint32_t chips, std::uint32_t nod
                   std::vector<ChipLinkParameters>& links) {
   const Sets sets = sets_of(group.scope, chips, node_chips);
   const auto add = [&](std::uint32_t from, std::uint32_t to) -> ChipLinkParameters& {
-    links.push_back({LinkId{links.size()}, ChipId{from}, ChipId{to}, group.bytes_per_cycle, group.latency_cycles,
-                     group.signal_bytes, 0, group.error_rate, group.most_retries, group.error_seed});
+    const Fraction& rate =
+        to < from ? group.back_bytes_per_cycle.value_or(group.bytes_per_cycle) : group.bytes_per_cycle;
+    links.push_back({LinkId{links.size()}, ChipId{from}, ChipId{to}, rate, group.latency_cycles, group.signal_bytes, 0,
+                     group.error_rate, group.most_retries, group.error_seed});
     return links.back();
   };
   if (sets.size < 2) return;

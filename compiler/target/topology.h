@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct LinkGroup {
   Fraction error_rate = {0, 1};
   std::uint32_t most_retries = 0;
   std::uint64_t error_seed = 0;
+  // Of the links to a chip of a lower number, and of those from a switch; absent: the same.
+  std::optional<Fraction> back_bytes_per_cycle = std::nullopt;
 };
 
 // How many directed links `group` makes. Requires that node_chips divides chips.

@@ -70,6 +70,21 @@ TEST_CASE("two chips over a switch are two chips over one link of the same laten
   CHECK(cycles(slower) > cycles(through));
 }
 
+TEST_CASE("a direction that is slower by itself costs what crosses it, and no other") {
+  const Folder folder;
+  const auto with = [&](const std::string& back) {
+    return reduced(folder, machine(2, 2, links("node", "full_mesh", 1000, {{"back_gb_per_s", back}})), 2, "reduce");
+  };
+  // Chip 1 sends its sum to chip 0: to a lower number. Credits go the other way.
+  const Json same = with("38.4"), slower = with("9.6");
+  check_exact_pass(same);
+  check_exact_pass(slower);
+  CHECK(cycles(same) == cycles(reduced(folder, machine(2, 2, links("node", "full_mesh", 1000)), 2, "reduce")));
+  CHECK(of_link(slower, "chip1->chip0", "busy_cycles") == 4 * of_link(same, "chip1->chip0", "busy_cycles"));
+  CHECK(of_link(slower, "chip0->chip1", "busy_cycles") == of_link(same, "chip0->chip1", "busy_cycles"));
+  CHECK(cycles(slower) > cycles(same));
+}
+
 TEST_CASE("many to one share the port of that one, which full-meshed chips do not") {
   const Folder folder;
   const std::string all = machine(8, 8, star("node", 500, 0));

@@ -112,6 +112,18 @@ TEST_CASE("chips meet in a switch of their node, in one of their counterparts, o
   CHECK(route(both, ChipId{0}, ChipId{1}).size() == 1);
 }
 
+TEST_CASE("the two directions of a link may have rates of their own") {
+  for (const LinkShape shape : {LinkShape::full_mesh, LinkShape::ring, LinkShape::line, LinkShape::star}) {
+    LinkGroup group{LinkScope::node, shape, Fraction{2, 1}, 10, 8};
+    group.back_bytes_per_cycle = Fraction{1, 2};
+    std::uint32_t switches = 0;
+    std::vector<ChipLinkParameters> links;
+    append_links(group, 4, 4, switches, links);
+    for (const ChipLinkParameters& l : links)
+      CHECK(l.bytes_per_cycle == (l.to.value < l.from.value ? Fraction{1, 2} : Fraction{2, 1}));
+  }
+}
+
 TEST_CASE("the latency of a switch is on the way into it, and so is the room of its port") {
   LinkGroup group{LinkScope::node, LinkShape::star, Fraction{2, 1}, 10, 8};
   group.switch_cycles = 5;
