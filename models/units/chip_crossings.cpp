@@ -73,12 +73,14 @@ void Chip::grant_port_room(std::uint32_t link, std::uint32_t bytes) {
     const Offer o = q.offers[q.first];
     const Relay& r = c_.relays[o.relay];
     const Bytes takes = std::min<Bytes>(size_of(r, o.bytes), q.all);
-    if (q.room < takes) return;
+    if (q.room < takes) break;
     q.room -= takes;
     ++q.first;
     carry(r, std::max(o.from, now_), std::max(o.last_byte, now_), o.bytes);
   }
-  q.offers.clear();
+  // What was carried goes when it is the greater part: a queue that never empties stays as small as what waits.
+  if (2 * q.first < q.offers.size()) return;
+  q.offers.erase(q.offers.begin(), q.offers.begin() + static_cast<std::ptrdiff_t>(q.first));
   q.first = 0;
 }
 
