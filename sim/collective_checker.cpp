@@ -142,6 +142,7 @@ void CollectiveChecker::on(const PageStored& e) {
 void CollectiveChecker::finish(Cycle at) {
   const SpatialProgram& p = instances_.program();
   for (const Collective& c : p.collectives) {
+    if (c.members.size() == 1 && contributed(c.id, 0) == 0) continue;  // one chip has nothing to send
     for (std::size_t m = 0; m < c.members.size(); ++m) {
       const Bytes expected = (m < c.bytes.size() ? c.bytes[m] : 0) * trips(c.id);
       if (contributed(c.id, m) == expected) continue;

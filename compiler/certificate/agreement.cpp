@@ -27,9 +27,12 @@ Finding collective_agreement(const Subject& s, const Provenance& provenance) {
     takes_part[e.collective->value].insert(s.p.chip_of(s.p.stage(e.from)));
     sections[e.collective->value].insert(s.p.stage(e.from).section);
   }
+  // One chip has nothing to do, and sends nothing.
+  const auto alone = [&](const Collective& c) { return c.members.size() == 1 && takes_part[c.id.value].empty(); };
   for (const Collective& c : s.p.collectives) {
     const std::set<ChipId> members(c.members.begin(), c.members.end());
     if (members.size() != c.members.size()) return refuted("collective '{}' names a member twice", c.name);
+    if (alone(c)) continue;
     for (const ChipId chip : c.members)
       if (takes_part[c.id.value].count(chip) == 0)
         return refuted("chip {} is a member of collective '{}' and has no part in it", chip.value, c.name);
@@ -60,7 +63,7 @@ Finding collective_agreement(const Subject& s, const Provenance& provenance) {
   if (n == 0) return {};
   if (!provenance.complete) return unchecked("what the chips contribute was not worked out");
   for (const Collective& c : s.p.collectives)
-    for (std::size_t m = 0; m < c.members.size(); ++m) {
+    for (std::size_t m = 0; !alone(c) && m < c.members.size(); ++m) {
       const std::uint64_t sent =
           c.members[m].value < provenance.sent[c.id.value].size() ? provenance.sent[c.id.value][c.members[m].value] : 0;
       if (sent != c.bytes[m])

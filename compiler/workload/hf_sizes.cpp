@@ -20,10 +20,21 @@ DealtRange dealt(std::int64_t units, std::int64_t chips, std::int64_t chip) {
   return {begin, begin + each + (chip < more ? 1 : 0)};
 }
 
+// Several chips work on each query head, and each takes its part of what the head gives.
+bool heads_are_shared(const DecoderConfig& c, std::int64_t chips) {
+  return !c.latent && chips > c.heads && chips % c.heads == 0;
+}
+
+DealtRange dealt_query_heads(const DecoderConfig& c, std::int64_t chips, std::int64_t chip) {
+  if (!heads_are_shared(c, chips)) return dealt(c.heads, chips, chip);
+  const std::int64_t head = chip / (chips / c.heads);
+  return {head, head + 1};
+}
+
 // Key-value heads of which chip `chip` has some query head.
 DealtRange key_value_heads(const DecoderConfig& c, std::int64_t chips, std::int64_t chip) {
   if (chips <= c.kv_heads) return dealt(c.kv_heads, chips, chip);
-  const DealtRange q = dealt(c.heads, chips, chip);
+  const DealtRange q = dealt_query_heads(c, chips, chip);
   if (q.size() == 0) return {};
   const std::int64_t group = c.heads / c.kv_heads;
   return {q.begin / group, (q.end - 1) / group + 1};
@@ -31,13 +42,15 @@ DealtRange key_value_heads(const DecoderConfig& c, std::int64_t chips, std::int6
 
 // Latent attention has no key-value heads to keep together: each head makes its own of the narrow rows.
 std::int64_t query_heads(const DecoderConfig& c, std::int64_t chips, std::int64_t chip) {
-  if (c.latent || chips > c.kv_heads) return dealt(c.heads, chips, chip).size();
+  if (c.latent || chips > c.kv_heads) return dealt_query_heads(c, chips, chip).size();
   return dealt(c.kv_heads, chips, chip).size() * (c.heads / c.kv_heads);
 }
 
 ChipDeal deal(const DecoderConfig& c, std::int64_t chips, std::int64_t chip, std::int64_t tile) {
   ChipDeal d;
   d.query_heads = query_heads(c, chips, chip);
+  const std::int64_t width = c.latent ? c.latent->value_width : c.head_width;
+  d.output_rows = heads_are_shared(c, chips) ? dealt(c.heads * width, chips, chip).size() : d.query_heads * width;
   d.key_value_heads = key_value_heads(c, chips, chip).size();
   d.columns = dealt(c.intermediate, chips, chip).size();
   if (c.experts) {
@@ -112,6 +125,8 @@ std::int64_t ChipDeal::count(DealtUnit unit) const {
   switch (unit) {
     case DealtUnit::query_heads:
       return query_heads;
+    case DealtUnit::output_rows:
+      return output_rows;
     case DealtUnit::key_value_heads:
       return key_value_heads;
     case DealtUnit::columns:
@@ -187,8 +202,10 @@ std::vector<std::string> uneven_shares(const DecoderConfig& c, std::int64_t chip
   };
   if (!c.latent && chips <= c.kv_heads)
     say("key-value heads", c.kv_heads);
-  else
+  else if (!heads_are_shared(c, chips))
     say("heads", c.heads);
+  else
+    say("columns of the heads", c.heads * c.head_width);
   const bool all_experts =
       std::all_of(c.layers.begin(), c.layers.end(), [](const DecoderLayer& l) { return l.experts; });
   if (!all_experts) say("columns of the MLP", c.intermediate);

@@ -42,7 +42,8 @@ DecoderSizes decoder_sizes(const DecoderConfig& config, const DecoderRequest& re
 
 // What one chip has of each unit.
 struct ChipDeal {
-  std::int64_t query_heads = 0;
+  std::int64_t query_heads = 0;  // with copies, where chips are a multiple of the heads
+  std::int64_t output_rows = 0;
   std::int64_t key_value_heads = 0;  // with copies
   std::int64_t columns = 0;
   std::int64_t shared_columns = 0;

@@ -64,7 +64,7 @@ class LayerList {
       add("self_attn.k_norm.weight", {d}, DecoderPart::norms, {});
     }
     if (c_.attention_sinks) add("self_attn.sinks", {c_.heads}, part, {{DealtUnit::query_heads, 1}});
-    add("self_attn.o_proj.weight", {c_.hidden, q}, part, {{DealtUnit::query_heads, d * c_.hidden}});
+    add("self_attn.o_proj.weight", {c_.hidden, q}, part, {{DealtUnit::output_rows, c_.hidden}});
     if (c_.attention_output_bias) add("self_attn.o_proj.bias", {c_.hidden}, part, {});
   }
 
@@ -87,7 +87,7 @@ class LayerList {
     add("self_attn.kv_a_layernorm.weight", {l.key_value_rank}, DecoderPart::norms, {});
     add("self_attn.kv_b_proj.weight", {c_.heads * key_value, l.key_value_rank}, part,
         from(l.key_value_rank, key_value));
-    add("self_attn.o_proj.weight", {c_.hidden, c_.heads * l.value_width}, part, from(c_.hidden, l.value_width));
+    add("self_attn.o_proj.weight", {c_.hidden, c_.heads * l.value_width}, part, {{DealtUnit::output_rows, c_.hidden}});
   }
 
   void gated(const std::string& at, std::int64_t columns, DealtUnit unit, bool bias) {

@@ -28,6 +28,7 @@ inline constexpr std::size_t decoder_parts = 5;
 // What is dealt out.
 enum class DealtUnit : std::uint8_t {
   query_heads,
+  output_rows,  // of the matrix that takes the heads' outputs: a row for each of their columns
   key_value_heads,
   columns,         // of a dense MLP
   shared_columns,  // of the shared expert

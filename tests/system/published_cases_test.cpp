@@ -195,5 +195,32 @@ TEST_CASE("16 KiB over a ring of 16: 30 steps of 1,024 bytes, 30,720 a chip, and
       CHECK(number(buffer, "bytes") % 1024 == 0);
 }
 
+// LLMServingSim, issue 11: 8 units in 8 groups of one, 16 in 16, waited for each other.
+TEST_CASE("8 groups of one chip each, and 16, have nothing to do: no bytes on links, not a cycle more") {
+  const Folder folder;
+  for (const int chips : {8, 16}) {
+    CAPTURE(chips);
+    const Matmul shape = matmul(32, 64, 32 * chips);
+    const Json alone = exact(folder, shape, {"--chips", std::to_string(chips), "--shard", "column"});
+    Json program = parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder).out);
+    remove(program, "certificate");
+    for (int c = 0; c < chips; ++c)
+      at(program, "collectives")
+          .as_array()
+          ->push_back(parsed(fmt::format(
+              R"({{"id": {}, "name": "alone{}", "kind": "all_reduce", "algorithm": "ring", "reason": "a group of one",
+                   "members": [{}], "order": 0, "bytes": [{}], "op": 0}})",
+              c, c, c, 32 * 32 * 4)));
+    folder.write("groups.json", to_text(program));
+    rdusim_ok({"assemble", "groups.json", "-o", "groups.bin"}, folder);
+    const Json report = run(folder, {}, "groups.bin");
+    CHECK(text(report, "verdict") == "pass");
+    CHECK(list(report, "collectives").size() == static_cast<std::size_t>(chips));
+    for (const Json& l : list(report, "links")) CHECK(number(l, "bytes") == 0);
+    CHECK(number(report, "cycles", "simulated") == number(alone, "cycles", "simulated"));
+    CHECK(text(report, "outputs", 0, "sha256") == shape.sha256());
+  }
+}
+
 }  // namespace
 }  // namespace rdusim::test::published_cases_test

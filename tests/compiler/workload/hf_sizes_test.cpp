@@ -136,6 +136,23 @@ TEST_CASE("8 key-value heads on 16 and 32 chips: two and four copies, and the me
   }
 }
 
+TEST_CASE("64 heads on 128 and 256 chips: two and four chips have each, and take a part each of what it gives") {
+  const DecoderConfig c = named("llama-3.1-70b");
+  for (const std::int64_t n : {128, 256}) {
+    CAPTURE(n);
+    for (const ChipSizes& chip : chip_sizes(c, {.context = 4096}, n, tile)) {
+      CHECK(chip.deal.query_heads == 1);
+      CHECK(chip.deal.key_value_heads == 1);
+      CHECK(chip.deal.output_rows == 8192 / n);
+      // Queries, keys and values of a head of 128, and the rows: of 80 layers, in bf16.
+      CHECK(chip.parts[static_cast<std::size_t>(DecoderPart::attention)] ==
+            static_cast<Bytes>(80 * 2 * 8192 * (3 * 128 + 8192 / n)));
+    }
+    CHECK(key_value_copies(c, n) == n / 8);
+    CHECK(uneven_shares(c, n).empty());
+  }
+}
+
 TEST_CASE("Llama-3.1-405B on 16 chips: 3,328 columns, 8,016 rows of the vocabulary stored as 8,032") {
   const auto chips = chip_sizes(named("llama-3.1-405b"), {.context = 1}, 16, tile);
   std::int64_t rows = 0;
@@ -246,12 +263,15 @@ TEST_CASE("over any number of chips everything is held somewhere, and copies are
     ChipDeal all;
     for (const ChipSizes& chip : chips) {
       all.query_heads += chip.deal.query_heads;
+      all.output_rows += chip.deal.output_rows;
       all.key_value_heads += chip.deal.key_value_heads;
       all.columns += chip.deal.columns;
       all.expert_columns += chip.deal.expert_columns;
       all.vocabulary += chip.deal.vocabulary;
     }
-    RC_ASSERT(all.query_heads == c.heads);
+    const bool shared = !c.latent && n > c.heads && n % c.heads == 0;
+    RC_ASSERT(all.query_heads == (shared ? n : c.heads));
+    RC_ASSERT(all.output_rows == c.heads * (c.latent ? c.latent->value_width : c.head_width));
     RC_ASSERT(all.key_value_heads >= c.kv_heads);
     RC_ASSERT(all.columns == c.intermediate);
     RC_ASSERT(all.vocabulary == c.vocabulary);
