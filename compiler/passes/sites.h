@@ -1,6 +1,7 @@
 // Which sites of a chip a group gets.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "compiler/ir/program.h"
@@ -19,15 +20,33 @@ class SiteAllocator {
   // own. Requires free() >= count.
   Group near_agcus(std::size_t count);
 
-  // rows * columns sites in row-major order over the mesh, instance (i, j) at i * columns + j: for instances that share
-  // operands by rows and columns, so that a multicast's tree stays on few links. The instances that read for a row (the
-  // first of it) take near AGCUs, then those that read for a column, then the others, all spread evenly. Requires free() >= rows * columns.
+  // rows * columns sites, instance (i, j) at i * columns + j: for instances that share operands by rows and columns. So
+  // that a multicast's tree stays on few links, rows lie in rows of the mesh and columns in its columns: in a rectangle;
+  // or, with more rows than the mesh has, in as many rectangles side by side as it is wide, the rows that are left over
+  // folded into the columns that are left over; or, where there is no room for that, in the order of the free sites. The
+  // instances that read for a row (the first of it) choose AGCUs first, those with the least trees, then those that read
+  // for a column, then the others, all spread evenly. Requires free() >= rows * columns.
   Group block(std::size_t rows, std::size_t columns);
 
   std::size_t free() const { return free_; }
 
  private:
+  // Sites by instance, none of them taken; nothing where there is no such room.
+  std::optional<std::vector<std::size_t>> rectangle(std::size_t rows, std::size_t columns) const;
+  std::optional<std::vector<std::size_t>> folded(std::size_t rows, std::size_t columns) const;
+  std::vector<std::size_t> as_they_come(std::size_t count) const;
+  bool free_block(Position at, std::size_t rows, std::size_t columns) const;
+  // An instance, and the sites that what it reads goes to.
+  struct Reader {
+    std::size_t instance = 0;
+    std::vector<Position> to;
+  };
+  // Gives each reader an AGCU, the least trees first, until an AGCU serves `most`.
+  void share_out(const std::vector<Reader>& readers, std::size_t most, std::vector<std::size_t>& served,
+                 Group& group) const;
   std::uint64_t distance(Position a, AgcuId agcu) const;
+  // That a page from the AGCU takes to all of these.
+  std::uint64_t links_of_tree(AgcuId from, const std::vector<Position>& to) const;
   Position take(std::size_t index);
 
   const Target& target_;

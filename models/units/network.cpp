@@ -18,7 +18,9 @@ Network::Network(const NetworkParameters& p)
       flit_(std::max<Bytes>(p.flit_bytes, 1)),
       hop_(p.hop_cycles),
       endpoint_(p.endpoint_cycles),
-      control_hop_(p.control_hop_cycles) {}
+      control_hop_(p.control_hop_cycles),
+      channels_(std::max(p.virtual_channels, 1u)),
+      buffered_(rate_.span(Bytes{p.buffer_flits} * flit_).ceil() + hop_) {}
 
 std::optional<std::string> no_flit_level(const Target& target) {
   const NetworkParameters& p = target.network;
@@ -55,7 +57,8 @@ Cycles Network::control(Position a, Position b) const {
 }
 
 void Network::reset() {
-  for (SerialResource& l : links_) l.reset();
+  std::fill(links_.begin(), links_.end(), Link{});
+  std::fill(tails_.begin(), tails_.end(), Cycle{0});
   if (flits_) flits_->reset();
 }
 
@@ -64,12 +67,21 @@ Cycle Network::send(const RouteRef& route, Cycle now, Cycle ready, Bytes bytes) 
   duration_ = s.ceil();
   ready_ = ready;
   head_[0] = now + endpoint_;
-  Cycle left = std::max(ready, head_[0] + duration_);
+  Cycle* const channel = tails_.data() + route.flow % channels_;
   for (std::uint32_t i = 0; i < route.count; ++i) {
     const Hop& hop = hops_[route.hops + i];
-    const Slot taken = links_[hop.link].take(head_[hop.parent], s, rate_.parts());
+    const Cycle from = std::max(head_[hop.parent], channel[std::size_t{hop.link} * channels_]);
+    const Slot taken = links_[hop.link].take(from, s, rate_.parts());
     head_[i + 1] = taken.begin + hop_;
-    if (hop.parent == 0) left = std::max(left, taken.end);
+    tail_[i + 1] = taken.end;
+  }
+  // Parents come before their children: the last hops first.
+  Cycle left = std::max(ready, head_[0] + duration_);
+  for (std::uint32_t i = route.count; i-- > 0;) {
+    const Hop& hop = hops_[route.hops + i];
+    channel[std::size_t{hop.link} * channels_] = tail_[i + 1];
+    Cycle& behind = hop.parent == 0 ? left : tail_[hop.parent];
+    behind = std::max(behind, tail_[i + 1] - std::min(tail_[i + 1], buffered_));
   }
   return left;
 }
@@ -90,6 +102,7 @@ std::uint32_t Network::Builder::link(Position at, std::uint32_t direction) {
   std::uint32_t& known = link_at_[(std::size_t{at.y} * mesh_.width + at.x) * 4 + direction];
   if (known == 0) {
     network_.links_.emplace_back();
+    network_.tails_.resize(network_.links_.size() * network_.channels_);
     known = static_cast<std::uint32_t>(network_.links_.size());
   }
   return known - 1;
@@ -140,7 +153,11 @@ RouteRef Network::Builder::route(Position from, std::span<const Position> to, Ag
   for (const std::uint32_t s : touched_) node_at_[s] = 0;
   touched_.clear();
   r.count = static_cast<std::uint32_t>(network_.hops_.size()) - r.hops;
-  if (network_.head_.size() <= r.count) network_.head_.resize(r.count + std::size_t{1});
+  if (network_.head_.size() <= r.count) {
+    network_.head_.resize(r.count + std::size_t{1});
+    network_.tail_.resize(r.count + std::size_t{1});
+  }
+  r.flow = network_.routes_++;
   if (network_.flits_) {
     std::vector<FlowNetwork::End> ends;
     for (std::size_t i = 0; i < to.size(); ++i) ends.push_back(unit(to[i], agcus.to == i, sinks_));

@@ -5,12 +5,17 @@
 //
 //   route    dimension order, x first. From one source the routes to several places are a tree: a multicast page takes
 //            every link of the tree once.
-//   law      a page of b bytes is f = max(1, ceil(b / flit)) flits and takes f * flit / rate cycles of every link
-//   (exact,
-//            remainder carried by each link). Its head leaves the source's switch at t + endpoint; at each link it
-//            waits until the link is free and is hop cycles later at the next switch (cut-through; switches hold a
-//            page, so a page that waits does not keep the links behind it). At its destination the head is out
-//            `endpoint` cycles after the last switch, and the tail f * flit / rate after the head.
+//   law      a page of b bytes is f = max(1, ceil(b / flit)) flits and takes f * flit / rate cycles of every link (exact,
+//            remainder carried by each link). Its head leaves the source's switch at t + endpoint; at each link it waits
+//            until the link is free and is hop cycles later at the next switch (cut-through). At its destination the head
+//            is out `endpoint` cycles after the last switch, and the tail f * flit / rate after the head.
+//   back     a route keeps to one virtual channel, its number modulo the channels. A page that waits fills the channel's
+//   pressure buffers behind it: its tail crosses a link no sooner than a buffer's time and a hop before it crosses the
+//            next one (of several, the last), and leaves its source accordingly; until then no other page of the channel
+//            crosses that link. Pages of other channels do.
+//   order    pages take a link in the order in which they were sent, but one that is there before a page that was sent
+//            earlier passes it where the link stands idle for long enough until that one comes (the longest such gap of a
+//            link is known).
 //   control  tokens and barriers travel on wires of their own, `control_hop` a hop, without contention.
 //   numbers  all from the target.
 //   never    judges, and keeps no state for links that no route uses.
@@ -115,6 +120,26 @@ class Network {
     std::uint16_t parent = 0;  // node it starts at; node 0 is the source's switch, node i + 1 the end of hop i
     std::uint16_t depth = 0;   // hops from the source to its end
   };
+  // A link between two switches.
+  struct Link {
+    SerialResource taken;
+    Cycle gap_begin = 0, gap_end = 0;  // the longest time that it stands idle for before a page that is to come
+
+    Slot take(Cycle from, const Span& s, std::uint64_t parts) {
+      const Cycle begin = from > gap_begin ? from : gap_begin;
+      if (begin + s.ceil() <= gap_end) {
+        gap_begin = begin + s.ceil();
+        return {begin, gap_begin};
+      }
+      const Cycle free = taken.free_at();
+      const Slot slot = taken.take(from, s, parts);
+      if (slot.begin > free && (slot.begin - free > gap_end - gap_begin || gap_end <= from)) {
+        gap_begin = free;
+        gap_end = slot.begin;
+      }
+      return slot;
+    }
+  };
   Span span(Bytes bytes) const { return rate_.span(bytes <= flit_ ? flit_ : (bytes + flit_ - 1) / flit_ * flit_); }
   Cycles depth_of(const RouteRef& route, std::uint32_t node) const {
     return node == 0 ? 0 : hops_[route.hops + node - 1].depth;
@@ -125,11 +150,16 @@ class Network {
   Rate rate_;
   Bytes flit_ = 1;
   Cycles hop_ = 0, endpoint_ = 0, control_hop_ = 0;
-  std::vector<SerialResource> links_;
+  std::uint32_t channels_ = 1;  // of a link
+  Cycles buffered_ = 0;         // cycles of a link that a channel's buffer holds, and a hop
+  std::uint32_t routes_ = 0;
+  std::vector<Link> links_;
+  std::vector<Cycle> tails_;  // by link and channel: when the tail of its last page has crossed
   std::vector<Hop> hops_;
   std::vector<std::uint32_t> leaf_;  // node of each leaf
   // Of the page sent last.
-  std::vector<Cycle> head_{0};
+  std::vector<Cycle> head_{0};  // at a node
+  std::vector<Cycle> tail_{0};  // over the link to a node
   Cycle ready_ = 0;
   Cycles duration_ = 0;
 };

@@ -60,8 +60,47 @@ TEST_CASE("routes go along x first") {
   const RouteRef across = r.route({0, 0}, {{1, 1}});
   const RouteRef up = r.route({1, 0}, {{1, 1}});
   r.network.send(across, 0, 0, 6400);
-  r.network.send(up, 0, 0, 64);  // shares (1,0)-(1,1), taken from 3 to 103
+  r.network.send(up, 4, 4, 64);  // shares (1,0)-(1,1), taken from 3 to 103
   CHECK(r.network.head(up, 0) == 103 + 2 + 1);
+}
+
+TEST_CASE("a page passes what was sent earlier and is not there yet, where it has crossed before that comes") {
+  Rig r;
+  const RouteRef far = r.route({0, 0}, {{4, 0}});
+  const RouteRef near = r.route({3, 0}, {{4, 0}});
+  r.network.send(far, 100, 100, 640);   // takes link (3,0)-(4,0) from 107 to 117
+  r.network.send(near, 100, 100, 384);  // from 101 to 107
+  CHECK(r.network.head(near, 0) == 101 + 2 + 1);
+  r.network.send(near, 100, 100, 64);  // nothing is left before it
+  CHECK(r.network.head(near, 0) == 117 + 2 + 1);
+}
+
+TEST_CASE("a page that would still be crossing when the other comes waits for it") {
+  Rig r;
+  const RouteRef far = r.route({0, 0}, {{4, 0}});
+  const RouteRef near = r.route({3, 0}, {{4, 0}});
+  r.network.send(far, 100, 100, 640);
+  r.network.send(near, 100, 100, 448);  // seven cycles from 101 on, and six are free
+  CHECK(r.network.head(near, 0) == 117 + 2 + 1);
+}
+
+TEST_CASE("a page that waits keeps its channel on the links behind it, as far as its buffers do not hold it") {
+  Rig r;
+  const RouteRef blocker = r.route({2, 0}, {{3, 0}});
+  const RouteRef waits = r.route({0, 0}, {{3, 0}});
+  const RouteRef same = r.route({1, 0}, {{2, 0}});  // a channel of its own
+  for (int i = 0; i < 2; ++i) r.route({1, 0}, {{2, 0}});
+  const RouteRef again = r.route({1, 0}, {{2, 0}});
+  REQUIRE(waits.flow % 4 == again.flow % 4);
+  r.network.send(blocker, 0, 0, 64000);  // link (2,0)-(3,0) from 1 to 1001
+  const Cycle left = r.network.send(waits, 0, 0, 6400);
+  CHECK(r.network.head(waits, 0) == 1001 + 2 + 1);
+  // Its tail is over the last link at 1101; a buffer of 8 flits and a hop before that over the link behind, and so on.
+  CHECK(left == 1101 - 3 * (8 + 2));
+  r.network.send(same, 300, 300, 64);  // (1,0)-(2,0) carries nothing while `waits` stands
+  CHECK(r.network.head(same, 0) == 301 + 2 + 1);
+  r.network.send(again, 300, 300, 64);
+  CHECK(r.network.head(again, 0) == 1101 - (8 + 2) + 2 + 1);
 }
 
 TEST_CASE("a multicast takes shared links once") {
@@ -86,11 +125,11 @@ TEST_CASE("a page is complete no earlier than its last byte has come") {
   CHECK(r.network.tail(route, 0) == 500 + 2 * 1 + 2);
 }
 
-TEST_CASE("the source is free when the page has left it over its first links") {
+TEST_CASE("the source is free when the page has left it, to the first link or the buffer before that") {
   Rig r;
   const RouteRef route = r.route({0, 0}, {{2, 0}});
-  CHECK(r.network.send(route, 100, 100, 640) == 111);
-  CHECK(r.network.send(route, 100, 100, 640) == 121);
+  CHECK(r.network.send(route, 100, 100, 6400) == 201);
+  CHECK(r.network.send(route, 100, 100, 6400) == 301 - (8 + 2));
 }
 
 TEST_CASE("control wires take their hops and at least one cycle") {
