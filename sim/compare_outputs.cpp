@@ -235,7 +235,7 @@ Result<Comparison> compare_outputs(const SpatialProgram& program, const TensorIm
                                    CheckLevel level) {
   Comparison c;
   compare_replicas(program, images, c);
-  const auto output = [&](const Operand& o, const std::vector<std::byte>& bytes) {
+  const auto output = [&](const Operand& o, const ElementBytes& bytes) {
     OutputCheck check{
         o.id, o.name, o.shape, o.dtype, sha256(std::span<const std::byte>(bytes)), CheckLevel::none, std::nullopt};
     c.outputs.push_back(std::move(check));
@@ -259,7 +259,7 @@ Result<Comparison> compare_outputs(const SpatialProgram& program, const TensorIm
   }
   for (const Operator& op : graph.operators) {
     const Operand& out = graph.operand(op.out);
-    std::optional<std::vector<std::byte>> got;
+    std::optional<ElementBytes> got;
     if (out.role == TensorRole::output) {
       got = gather(program, op.out, images);
       if (got) output(out, *got);
@@ -278,7 +278,7 @@ Result<Comparison> compare_outputs(const SpatialProgram& program, const TensorIm
     const bool read = std::any_of(graph.operators.begin(), graph.operators.end(), [&](const Operator& o) {
       return std::find(o.in.begin(), o.in.end(), op.out) != o.in.end();
     });
-    std::vector<std::byte>& expected = whole[op.out.value];
+    ElementBytes& expected = whole[op.out.value];
     const auto regions = by_bits || read ? reduction_plans(program, op.id) : std::vector<RegionPlan>{};
     for (const RegionPlan& region : regions) {
       OperatorGraph one = graph;
@@ -287,8 +287,7 @@ Result<Comparison> compare_outputs(const SpatialProgram& program, const TensorIm
       ReductionPlan plan = region.plan;
       plan.op = OperatorId{std::size_t{0}};
       for (SummationTree& t : plan.trees) t.op = plan.op;
-      std::vector<std::byte> before = std::move(expected);
-      expected.clear();
+      ElementBytes before = std::exchange(expected, {});
       auto evaluated = evaluate(one, {&plan, 1}, program.header.numerics.saturate, whole);
       if (!evaluated) return evaluated.diagnostics();
       if (before.empty()) continue;

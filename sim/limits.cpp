@@ -82,11 +82,13 @@ std::optional<Limit> limit_of(std::string_view name) {
 }
 
 Bytes resident_bytes() {
-  const Text text("/proc/self/statm");
+  const Text text("/proc/self/statm");  // size resident shared ...
   const std::size_t second = text.view().find(' ');
+  const std::size_t third = second == std::string_view::npos ? second : text.view().find(' ', second + 1);
   const long page = sysconf(_SC_PAGE_SIZE);
-  if (second == std::string_view::npos || page <= 0) return 0;
-  return number_at(text.view(), second).value_or(0) * static_cast<Bytes>(page);
+  if (third == std::string_view::npos || page <= 0) return 0;
+  const Bytes resident = number_at(text.view(), second).value_or(0), shared = number_at(text.view(), third).value_or(0);
+  return (resident - std::min(resident, shared)) * static_cast<Bytes>(page);
 }
 
 ComputerMemory computer_memory() {
@@ -98,7 +100,9 @@ ComputerMemory computer_memory() {
   const auto held = number_at(Text(of_group("memory.current").data()).view(), 0);
   if (!most || !held) return m;
   const Text statistics(of_group("memory.stat").data());
-  const Bytes cache = std::min(number_after(statistics.view(), "inactive_file ").value_or(0), *held);
+  const Bytes cache = std::min(number_after(statistics.view(), "inactive_file ").value_or(0) +
+                                   number_after(statistics.view(), "active_file ").value_or(0),
+                               *held);
   m.total = std::min(m.total, *most);
   m.left = std::min(m.left, *most - std::min(*most, *held - cache));
   return m;

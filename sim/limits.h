@@ -2,7 +2,7 @@
 // reported; there is no verdict on the program.
 //
 // A thread looks fifty times a second, at some ten microseconds a look: at the clock, at what the process holds
-// (resident, /proc/self/statm), and at what the computer has left (MemAvailable of /proc/meminfo; in a control group
+// (resident, /proc/self/statm, but for files that are mapped: the system takes that back when it needs it), and at what the computer has left (MemAvailable of /proc/meminfo; in a control group
 // with a limit what is left of that, page cache not counted). What a run takes within one look is seen at the next one:
 // a limit is exceeded by what can be touched in 20 ms, some tens of megabytes.
 #pragma once

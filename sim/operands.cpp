@@ -61,6 +61,35 @@ Result<FileFill> file_for(const Operand& operand, const std::string& value, cons
   return fill;
 }
 
+// Calls f(offset in the slice, offset in the whole operand, bytes) for each row of the tensor.
+template <class F>
+void for_each_row(const Tensor& t, F&& f) {
+  const std::size_t rank = t.shape.size();
+  const std::size_t row_bytes = static_cast<std::size_t>(t.shape.back()) * bytes_of(t.dtype);
+  const std::size_t rows = row_bytes == 0 ? 0 : bytes_of_shape(t.shape, t.dtype) / row_bytes;
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::size_t rest = r;
+    std::size_t at = 0;
+    std::size_t stride = static_cast<std::size_t>(t.whole[rank - 1]);
+    for (std::size_t d = rank - 1; d-- > 0;) {
+      const std::size_t i = rest % static_cast<std::size_t>(t.shape[d]);
+      rest /= static_cast<std::size_t>(t.shape[d]);
+      at += (i + static_cast<std::size_t>(t.offset[d])) * stride;
+      stride *= static_cast<std::size_t>(t.whole[d]);
+    }
+    f(r * row_bytes, (at + static_cast<std::size_t>(t.offset[rank - 1])) * bytes_of(t.dtype), row_bytes);
+  }
+}
+
+// Whether nobody writes its elements: then a view of its file will do.
+bool only_read(TensorRole role) {
+  return role == TensorRole::input || role == TensorRole::weight;
+}
+
+bool in_file(const Operand& o) {
+  return only_read(o.role) && std::holds_alternative<FileFill>(o.fill);
+}
+
 }  // namespace
 
 Result<std::vector<OperandSource>> operand_sources(const SpatialProgram& program, const std::string& folder,
@@ -106,6 +135,29 @@ Result<std::vector<OperandSource>> operand_sources(const SpatialProgram& program
   return sources;
 }
 
+namespace {
+
+// By operand id: views of those that are only read and lie in files.
+Result<OperandBytes> map_whole(const std::vector<OperandSource>& sources) {
+  OperandBytes bytes(sources.size());
+  for (const OperandSource& s : sources) {
+    if (!only_read(s.operand.role)) continue;
+    auto mapped = map_fill(s.operand.fill, s.operand.dtype, s.operand.shape, s.folder);
+    if (!mapped) return mapped.diagnostics();
+    if (*mapped) bytes[s.operand.id.value] = **std::move(mapped);
+  }
+  return bytes;
+}
+
+bool lies_within(const Tensor& t) {
+  bool inside = t.offset.size() == t.shape.size() && t.whole.size() == t.shape.size();
+  for (std::size_t d = 0; inside && d < t.shape.size(); ++d)
+    inside = t.offset[d] >= 0 && t.shape[d] >= 1 && t.shape[d] <= t.whole[d] && t.offset[d] <= t.whole[d] - t.shape[d];
+  return inside;
+}
+
+}  // namespace
+
 Result<TensorImages> fill_images(const SpatialProgram& program, const std::vector<OperandSource>& sources) {
   Diagnostics missing;
   for (const OperandSource& s : sources) {
@@ -114,8 +166,14 @@ Result<TensorImages> fill_images(const SpatialProgram& program, const std::vecto
         .suggest("add --set {}=FILE.npy", s.operand.name);
   }
   if (missing.has_errors()) return missing;
+  auto mapped = map_whole(sources);
+  if (!mapped) return mapped.diagnostics();
   TensorImages images(program.tensors.size());
   for (const Tensor& t : program.tensors) {
+    if (const ElementBytes& whole = (*mapped)[t.operand.value]; whole.is_view() && lies_within(t)) {
+      images[t.id.value] = whole;
+      continue;
+    }
     images[t.id.value].resize(bytes_of_shape(t.shape, t.dtype));
     if (!given(t.role)) continue;
     const OperandSource& s = sources[t.operand.value];
@@ -126,53 +184,56 @@ Result<TensorImages> fill_images(const SpatialProgram& program, const std::vecto
 }
 
 Result<OperandBytes> fill_whole(const std::vector<OperandSource>& sources) {
-  OperandBytes bytes(sources.size());
+  auto bytes = map_whole(sources);
+  if (!bytes) return bytes;
   for (const OperandSource& s : sources) {
     const Operand& o = s.operand;
-    if (!given(o.role)) continue;
-    bytes[o.id.value].resize(bytes_of_shape(o.shape, o.dtype));
-    auto filled = read_fill(o.fill, o.dtype, o.shape, std::vector<std::int64_t>(o.shape.size(), 0), o.shape, s.folder,
-                            bytes[o.id.value]);
+    ElementBytes& whole = (*bytes)[o.id.value];
+    if (!given(o.role) || whole.is_view()) continue;
+    whole.resize(bytes_of_shape(o.shape, o.dtype));
+    auto filled =
+        read_fill(o.fill, o.dtype, o.shape, std::vector<std::int64_t>(o.shape.size(), 0), o.shape, s.folder, whole);
     if (!filled) return filled.diagnostics();
   }
   return bytes;
 }
 
-std::optional<std::vector<std::byte>> gather(const SpatialProgram& program, OperandId operand,
-                                             const TensorImages& images) {
+std::optional<ElementBytes> gather(const SpatialProgram& program, OperandId operand, const TensorImages& images) {
   std::vector<std::byte> whole;
   std::uint64_t covered = 0;
   std::vector<const Tensor*> done;
   for (const Tensor& t : program.tensors) {
     if (t.operand != operand) continue;
+    const ElementBytes& image = images[t.id.value];
+    if (image.is_view()) return image;
     if (whole.empty()) whole.resize(bytes_of_shape(t.whole, t.dtype));
     const bool replica = std::any_of(done.begin(), done.end(),
                                      [&](const Tensor* d) { return d->offset == t.offset && d->shape == t.shape; });
     if (replica) continue;
     done.push_back(&t);
-    const std::vector<std::byte>& image = images[t.id.value];
-    const std::size_t rank = t.shape.size();
-    if (image.size() != bytes_of_shape(t.shape, t.dtype) || rank == 0) return std::nullopt;
-    const std::size_t row_bytes = static_cast<std::size_t>(t.shape.back()) * bytes_of(t.dtype);
-    const std::size_t rows = row_bytes == 0 ? 0 : image.size() / row_bytes;
-    for (std::size_t r = 0; r < rows; ++r) {
-      std::size_t rest = r;
-      std::size_t at = 0;
-      std::size_t stride = static_cast<std::size_t>(t.whole[rank - 1]);
-      for (std::size_t d = rank - 1; d-- > 0;) {
-        const std::size_t i = rest % static_cast<std::size_t>(t.shape[d]);
-        rest /= static_cast<std::size_t>(t.shape[d]);
-        at += (i + static_cast<std::size_t>(t.offset[d])) * stride;
-        stride *= static_cast<std::size_t>(t.whole[d]);
-      }
-      at = (at + static_cast<std::size_t>(t.offset[rank - 1])) * bytes_of(t.dtype);
-      if (at + row_bytes > whole.size()) return std::nullopt;
-      std::memcpy(whole.data() + at, image.data() + r * row_bytes, row_bytes);
-    }
+    if (image.size() != bytes_of_shape(t.shape, t.dtype) || t.shape.empty()) return std::nullopt;
+    bool fits = true;
+    for_each_row(t, [&](std::size_t in_slice, std::size_t in_whole, std::size_t bytes) {
+      fits = fits && in_whole + bytes <= whole.size();
+      if (fits) std::memcpy(whole.data() + in_whole, image.data() + in_slice, bytes);
+    });
+    if (!fits) return std::nullopt;
     covered += image.size();
   }
   if (covered != whole.size() || whole.empty()) return std::nullopt;
-  return whole;
+  return ElementBytes(std::move(whole));
+}
+
+std::vector<std::byte> slice_of(const Tensor& tensor, const ElementBytes& image) {
+  std::vector<std::byte> slice(image.is_view() ? bytes_of_shape(tensor.shape, tensor.dtype) : image.size());
+  if (image.is_view()) {
+    for_each_row(tensor, [&](std::size_t in_slice, std::size_t in_whole, std::size_t bytes) {
+      std::memcpy(slice.data() + in_slice, image.data() + in_whole, bytes);
+    });
+  } else {
+    std::copy(image.begin(), image.end(), slice.begin());
+  }
+  return slice;
 }
 
 // Instances of stages and buffers, and channels between them.
@@ -195,16 +256,19 @@ std::uint64_t units_of(const SpatialProgram& p) {
 // 3 to 16 chips, timing-only.
 constexpr Bytes each_unit = 1200;
 
-MemoryEstimate estimate_memory(const SpatialProgram& program, bool values, bool check) {
+MemoryEstimate estimate_memory(const SpatialProgram& program, const std::vector<OperandSource>& sources, bool values,
+                               bool check) {
   MemoryEstimate e;
   if (values) {
-    for (const Tensor& t : program.tensors) e.images += bytes_of_shape(t.shape, t.dtype);
+    for (const Tensor& t : program.tensors)
+      if (!in_file(sources[t.operand.value].operand)) e.images += bytes_of_shape(t.shape, t.dtype);
     for (const Buffer& b : program.buffers) {
       e.machine += b.depth_pages * b.page_bytes * (program.placement ? program.group(b.group).sites.size() : 1);
     }
   }
   if (values && check && program.operators) {
     for (const Operand& o : program.operators->operands) {
+      if (in_file(sources[o.id.value].operand)) continue;
       e.reference += bytes_of_shape(o.shape, o.dtype);
       // The reference keeps the result in the accumulator's type for each chip's leaf, and in a wider type with its
       // magnitude.

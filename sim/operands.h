@@ -24,25 +24,29 @@ using Assignment = std::pair<std::string, std::string>;  // "w" = "w.npy"
 Result<std::vector<OperandSource>> operand_sources(const SpatialProgram& program, const std::string& folder,
                                                    const std::vector<Assignment>& set);
 
-// Every tensor's bytes, by tensor id: inputs, weights and states filled, the rest zero.
+// Every tensor's bytes, by tensor id: inputs, weights and states filled, the rest zero. Inputs and weights that come from
+// a file are views of it, the same for all their slices.
 // Errors: RDU6002 external operands without --set, RDU1001, RDU1025, RDU4105.
 Result<TensorImages> fill_images(const SpatialProgram& program, const std::vector<OperandSource>& sources);
 
-// Whole operands, by operand id; what operators write is empty. Errors as above.
+// Whole operands, by operand id; what operators write is empty, and what comes from a file is a view of it. Errors as
+// above.
 Result<OperandBytes> fill_whole(const std::vector<OperandSource>& sources);
 
 // A whole operand from its slices (of replicas the first); nothing where the slices do not cover it.
-std::optional<std::vector<std::byte>> gather(const SpatialProgram& program, OperandId operand,
-                                             const TensorImages& images);
+std::optional<ElementBytes> gather(const SpatialProgram& program, OperandId operand, const TensorImages& images);
+// A tensor's own elements, of a view too.
+std::vector<std::byte> slice_of(const Tensor& tensor, const ElementBytes& image);
 
 struct MemoryEstimate {
-  Bytes images = 0;     // tensors of all chips
-  Bytes reference = 0;  // whole operands and results
+  Bytes images = 0;     // tensors of all chips, but for inputs and weights in files
+  Bytes reference = 0;  // whole operands and results, likewise
   Bytes machine = 0;    // pages in buffers, the state of every unit, and what checkers keep
   Bytes total() const { return images + reference + machine; }
 };
 // Before anything is allocated.
-MemoryEstimate estimate_memory(const SpatialProgram& program, bool values, bool check);
+MemoryEstimate estimate_memory(const SpatialProgram& program, const std::vector<OperandSource>& sources, bool values,
+                               bool check);
 
 // The bytes of an .npy file, version 1.0. bf16 and fp8 are written as unsigned integers of their width, which read back
 // as they are.

@@ -116,7 +116,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   auto sources = operand_sources(p, loaded.folder, options.set);
   if (!sources) return sources.diagnostics();
 
-  const MemoryEstimate needed = estimate_memory(p, options.values, compare);
+  const MemoryEstimate needed = estimate_memory(p, *sources, options.values, compare);
   if (auto refused = too_large(p, options, needed)) {
     if (!refused->for_user) return std::move(refused->why);
     RunResult result = never_ran(loaded, options);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,6 +86,17 @@ bool DataFile::read(std::uint64_t offset, std::span<std::byte> out) const {
     out = out.subspan(static_cast<std::size_t>(got));
   }
   return true;
+}
+
+std::optional<ElementBytes> DataFile::map(std::uint64_t offset, std::uint64_t bytes) const {
+  if (bytes == 0 || offset > size_ || bytes > size_ - offset) return std::nullopt;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t begin = offset / page * page, before = offset - begin;
+  const std::size_t length = static_cast<std::size_t>(before + bytes);
+  void* at = ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE, descriptor_, static_cast<off_t>(begin));
+  if (at == MAP_FAILED) return std::nullopt;
+  std::shared_ptr<const void> holder(at, [length](const void* p) { ::munmap(const_cast<void*>(p), length); });
+  return ElementBytes({static_cast<const std::byte*>(at) + before, static_cast<std::size_t>(bytes)}, std::move(holder));
 }
 
 std::optional<std::string> DataFile::sha256() const {

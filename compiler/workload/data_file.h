@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "compiler/support/element_bytes.h"
 #include "compiler/support/result.h"
 #include "compiler/workload/fill.h"
 
@@ -29,6 +30,11 @@ class DataFile {
 
   // Fills `out` from the bytes at `offset`. False where the file cannot be read or has fewer bytes.
   bool read(std::uint64_t offset, std::span<std::byte> out) const;
+
+  // The bytes at `offset`, as the system reads them when they are looked at: they take memory only as long as there is
+  // some, and go on being there when the file is closed. Nothing where the file has fewer, or cannot be mapped. If the
+  // file is cut short later, reading what it lost is the signal SIGBUS.
+  std::optional<ElementBytes> map(std::uint64_t offset, std::uint64_t bytes) const;
 
   // Lower-case hexadecimal SHA-256 of the whole; nothing where the file cannot be read. Memory: one block.
   std::optional<std::string> sha256() const;

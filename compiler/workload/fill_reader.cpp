@@ -264,4 +264,15 @@ Result<bool> read_fill(const Fill& fill, DType dtype, const std::vector<std::int
   return true;
 }
 
+Result<std::optional<ElementBytes>> map_fill(const Fill& fill, DType dtype, const std::vector<std::int64_t>& whole,
+                                             const std::string& folder) {
+  const auto* in_file = std::get_if<FileFill>(&fill);
+  const auto elements = element_count(whole);
+  if (in_file == nullptr || !elements || in_file->data_offset % bytes_of(dtype) != 0)
+    return std::optional<ElementBytes>();
+  const auto file = open_unchanged(*in_file, folder);
+  if (!file) return file.diagnostics();
+  return file->map(in_file->data_offset, static_cast<std::uint64_t>(*elements) * bytes_of(dtype));
+}
+
 }  // namespace rdusim

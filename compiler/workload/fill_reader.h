@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "compiler/support/element_bytes.h"
 #include "compiler/support/result.h"
 #include "compiler/workload/fill.h"
 
@@ -19,6 +21,11 @@ namespace rdusim {
 Result<bool> read_fill(const Fill& fill, DType dtype, const std::vector<std::int64_t>& whole,
                        const std::vector<std::int64_t>& offset, const std::vector<std::int64_t>& shape,
                        const std::string& folder, std::span<std::byte> out);
+
+// The whole tensor of a file fill as it lies in its file, read when it is looked at: for what is larger than the memory.
+// Nothing for other fills, and where the elements do not lie at multiples of their size. Errors: as above.
+Result<std::optional<ElementBytes>> map_fill(const Fill& fill, DType dtype, const std::vector<std::int64_t>& whole,
+                                             const std::string& folder);
 
 // Why a slice of the fill cannot be taken, or empty where it can (whole-tensor random; too few values).
 std::string why_not_sliceable(const Fill& fill, const std::vector<std::int64_t>& whole);

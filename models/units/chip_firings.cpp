@@ -227,8 +227,7 @@ void Chip::start_load(std::uint32_t actor) {
           gather_rows(leader, *source.tensor, r, *indices, h,
                       laws_.values && bytes <= b.slot_bytes ? staged_slot(b, page) : nullptr);
         } else if (laws_.values && bytes <= b.slot_bytes) {
-          const auto& image = images_[source.tensor->id.value];
-          copy_from_image(r, *source.tensor, image.data(), image.size(), staged_slot(b, page));
+          copy_from_image(r, *source.tensor, images_[source.tensor->id.value], staged_slot(b, page));
         }
         if (leader.faulty) break_mask(leader, f, h, b.slot_bytes);
       }
@@ -436,8 +435,7 @@ void Chip::start_store(std::uint32_t stage) {
   kept.bytes = static_cast<std::uint32_t>(range.size() * size);
   kept.origin = address_of(sp, r, sp.held(f).address) + range.begin * size;
   if (page.values != nullptr) {
-    auto& image = images_[sp.held(f).tensor->id.value];
-    copy_to_image(r, *sp.tensor, image.data(), image.size(), page.values, range.begin,
+    copy_to_image(r, *sp.tensor, images_[sp.held(f).tensor->id.value], page.values, range.begin,
                   std::min(range.size(), page.elements));
   }
   if (store.entered - store.left == store.under_way.size()) {

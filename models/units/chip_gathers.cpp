@@ -18,7 +18,6 @@ void Chip::gather_rows(StageState& s, const Tensor& table, const PageRegion& reg
   page.tag.row = indices.tag.col + part.begin;
   tell(PartialFolded{now_, at(s), s.next, PageTag{}, indices.tag, page.tag});
   if (values == nullptr) return;
-  const auto& image = images_[table.id.value];
   const auto rows = static_cast<std::uint64_t>(std::max<std::int64_t>(table.shape[0], 0));
   const std::uint64_t row_bytes = region.cols * bytes_of(table.dtype);
   PageRegion one = region;
@@ -31,7 +30,7 @@ void Chip::gather_rows(StageState& s, const Tensor& table, const PageRegion& reg
               reinterpret_cast<std::byte*>(&index), 1, false);
     one.begin[0] = static_cast<std::uint64_t>(index);  // a negative one lies beyond all rows
     if (there && one.begin[0] < rows)
-      copy_from_image(one, table, image.data(), image.size(), values + i * row_bytes);
+      copy_from_image(one, table, images_[table.id.value], values + i * row_bytes);
     else
       std::memset(values + i * row_bytes, 0, row_bytes);
   }

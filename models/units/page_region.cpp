@@ -12,18 +12,26 @@ std::uint64_t extent_of(std::int64_t n) {
   return n > 0 ? static_cast<std::uint64_t>(n) : 0;
 }
 
-// Row `row` of a region (counted over all axes but the last) as a flat element index into a tensor of shape `shape`.
-std::uint64_t flat_row(const PageRegion& r, const std::vector<std::int64_t>& shape, std::uint64_t row) {
+// Where the elements of an image lie: those of the slice, or of the whole operand, in which the slice has an offset.
+struct ImageLayout {
+  ImageLayout(const Tensor& t, const ElementBytes& image)
+      : shape(image.is_view() ? t.whole : t.shape), offset(image.is_view() ? &t.offset : nullptr) {}
+  const std::vector<std::int64_t>& shape;
+  const std::vector<std::int64_t>* offset;  // null: of zeros
+};
+
+// Row `row` of a region (counted over all axes but the last) as a flat element index.
+std::uint64_t flat_row(const PageRegion& r, const ImageLayout& image, std::uint64_t row) {
   std::uint64_t flat = 0;
   std::uint64_t stride = 1;
   for (std::uint32_t d = r.axes; d-- > 0;) {
-    std::uint64_t at = r.begin[d];
+    std::uint64_t at = r.begin[d] + (image.offset != nullptr ? extent_of((*image.offset)[d]) : 0);
     if (d + 1 != r.axes) {
       at += row % r.extent[d];
       row /= r.extent[d];
     }
     flat += at * stride;
-    stride *= extent_of(shape[d]);
+    stride *= extent_of(image.shape[d]);
   }
   return flat;
 }
@@ -83,22 +91,24 @@ PageRegion page_region(const AccessPattern& pattern, const Tensor& tensor, std::
   return r;
 }
 
-void copy_from_image(const PageRegion& region, const Tensor& tensor, const std::byte* image, std::uint64_t image_bytes,
-                     std::byte* page) {
+void copy_from_image(const PageRegion& region, const Tensor& tensor, const ElementBytes& image, std::byte* page) {
+  const ImageLayout layout(tensor, image);
   const std::uint64_t size = bytes_of(tensor.dtype);
   const std::uint64_t row_bytes = region.cols * size;
   for (std::uint64_t row = 0; row < region.rows; ++row) {
-    const std::uint64_t at = flat_row(region, tensor.shape, row) * size;
-    if (at > image_bytes || image_bytes - at < row_bytes) {
+    const std::uint64_t at = flat_row(region, layout, row) * size;
+    if (at > image.size() || image.size() - at < row_bytes) {
       std::memset(page + row * row_bytes, 0, row_bytes);
     } else {
-      std::memcpy(page + row * row_bytes, image + at, row_bytes);
+      std::memcpy(page + row * row_bytes, image.data() + at, row_bytes);
     }
   }
 }
 
-void copy_to_image(const PageRegion& region, const Tensor& tensor, std::byte* image, std::uint64_t image_bytes,
-                   const std::byte* page, std::uint64_t first, std::uint64_t count) {
+void copy_to_image(const PageRegion& region, const Tensor& tensor, ElementBytes& image, const std::byte* page,
+                   std::uint64_t first, std::uint64_t count) {
+  if (image.is_view()) return;
+  const ImageLayout layout(tensor, image);
   const std::uint64_t size = bytes_of(tensor.dtype);
   const std::uint64_t end = std::min(first + count, region.elements());
   std::uint64_t done = first;
@@ -106,9 +116,9 @@ void copy_to_image(const PageRegion& region, const Tensor& tensor, std::byte* im
     const std::uint64_t row = done / region.cols;
     const std::uint64_t col = done % region.cols;
     const std::uint64_t n = std::min(region.cols - col, end - done);
-    const std::uint64_t at = (flat_row(region, tensor.shape, row) + col) * size;
-    if (at <= image_bytes && image_bytes - at >= n * size)
-      std::memcpy(image + at, page + (done - first) * size, n * size);
+    const std::uint64_t at = (flat_row(region, layout, row) + col) * size;
+    if (at <= image.size() && image.size() - at >= n * size)
+      std::memcpy(image.data() + at, page + (done - first) * size, n * size);
     done += n;
   }
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "compiler/ir/program.h"
+#include "compiler/support/element_bytes.h"
 
 namespace rdusim {
 
@@ -26,11 +27,11 @@ struct PageRegion {
 PageRegion page_region(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile,
                        std::uint32_t instance, std::uint64_t page);
 
-// Copies elements [first, first + count) (row-major order within the region) between a page and a tensor's image. What
-// lies outside the image is neither read nor written. `page` holds the elements from `first` on.
-void copy_from_image(const PageRegion& region, const Tensor& tensor, const std::byte* image, std::uint64_t image_bytes,
-                     std::byte* page);
-void copy_to_image(const PageRegion& region, const Tensor& tensor, std::byte* image, std::uint64_t image_bytes,
-                   const std::byte* page, std::uint64_t first, std::uint64_t count);
+// Copies elements [first, first + count) (row-major order within the region) between a page and a tensor's image (the
+// slice's bytes, or to read from a view of the whole operand). What lies outside the image is neither read (the page has
+// zeros there) nor written. `page` holds the elements from `first` on.
+void copy_from_image(const PageRegion& region, const Tensor& tensor, const ElementBytes& image, std::byte* page);
+void copy_to_image(const PageRegion& region, const Tensor& tensor, ElementBytes& image, const std::byte* page,
+                   std::uint64_t first, std::uint64_t count);
 
 }  // namespace rdusim

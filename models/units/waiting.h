@@ -7,13 +7,14 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/support/element_bytes.h"
 #include "models/events/events.h"
 
 namespace rdusim {
 
-// Elements of the program's tensors, by tensor id: row-major little-endian bytes of the slice. Empty vectors in a
-// timing-only run. Outputs are written in place.
-using TensorImages = std::vector<std::vector<std::byte>>;
+// Elements of the program's tensors, by tensor id: bytes of the slice, or a view of its whole operand, of which the slice
+// is read where it lies. Empty in a timing-only run. Outputs are written in place.
+using TensorImages = std::vector<ElementBytes>;
 
 // Who has not finished, and what it waits for. One entry a blocked instance.
 struct Waiting {

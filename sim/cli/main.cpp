@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <unistd.h>
@@ -21,6 +22,13 @@ std::atomic<bool> stop_requested{false};
 void on_interrupt(int) {
   // The second time somebody has lost patience.
   if (!running || stop_requested.exchange(true)) _exit(static_cast<int>(ExitStatus::interrupted));
+}
+
+// A mapped data file (DataFile::map) was cut short by somebody while it was read: nothing that it lost can be had.
+void on_lost_file(int) {
+  constexpr std::string_view line = "error RDU1001 file-unreadable: a data file became shorter while it was read\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  _exit(static_cast<int>(ExitStatus::request_fault));
 }
 
 ExitStatus internal_fault(const std::string& what) {
@@ -96,6 +104,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   // So is a file that grows beyond what the user may write.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGBUS, on_lost_file);
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   sigemptyset(&action.sa_mask);

@@ -79,16 +79,17 @@ Result<std::vector<Saved>> what_to_save(const SpatialProgram& p, const std::vect
 Diagnostics save_tensors(const SpatialProgram& p, const TensorImages& images, const std::vector<Saved>& list) {
   Diagnostics d;
   for (const Saved& s : list) {
-    std::vector<std::byte> whole;
+    ElementBytes bytes;
     if (s.operand) {
       auto gathered = gather(p, *s.operand, images);
       if (!gathered) {
         d.error(Code::RDU5008, s.file, "the tensor's slices do not cover it, so it cannot be saved whole");
         continue;
       }
-      whole = *std::move(gathered);
+      bytes = *std::move(gathered);
+    } else {
+      bytes = slice_of(p.tensor(*s.tensor), images[s.tensor->value]);
     }
-    const std::vector<std::byte>& bytes = s.operand ? whole : images[s.tensor->value];
     const auto written = write_file(s.file, to_npy(s.dtype, s.shape, bytes));
     if (!written) d.append(written.diagnostics());
   }

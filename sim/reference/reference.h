@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "compiler/support/dtype.h"
+#include "compiler/support/element_bytes.h"
 #include "compiler/support/result.h"
 #include "compiler/support/summation_tree.h"
 #include "compiler/workload/operator_graph.h"
@@ -90,9 +91,9 @@ struct WideMatrix {
 // `leaves`: of its summation tree. The error is gamma(k + leaves + 1) times the sum of |a b|. Errors: RDU3003.
 Result<WideMatrix> evaluate_matmul_wide(const MatmulProblem& problem, std::uint64_t leaves = 1);
 
-// Whole operands by operand id, row-major bytes. On entry the inputs, weights and states are there, and what operators
-// write is empty; on return everything is there.
-using OperandBytes = std::vector<std::vector<std::byte>>;
+// Whole operands by operand id. On entry the inputs, weights and states are there, and what operators write is empty; on
+// return everything is there.
+using OperandBytes = std::vector<ElementBytes>;
 
 // Evaluates the operators in their order. A matmul without a plan has one leaf and one page; for others a plan has no
 // trees (RDU3032). Each reads the operands' bytes as they are (an intermediate as it was rounded to its dtype). Errors:

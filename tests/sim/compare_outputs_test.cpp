@@ -179,12 +179,18 @@ TEST_CASE("a written .npy reads back with its dtype and shape") {
 
 TEST_CASE("the estimate counts the tensors of all chips, and nothing of values where there are none") {
   const SpatialProgram p = small_program();
-  const MemoryEstimate with = estimate_memory(p, true, true);
+  auto sources = operand_sources(p, "", {}).value();
+  const MemoryEstimate with = estimate_memory(p, sources, true, true);
   CHECK(with.images == 4 * 1024 + 4096);
   CHECK(with.reference >= 2048 + 2048 + 4096);
-  const MemoryEstimate without = estimate_memory(p, false, false);
+  const MemoryEstimate without = estimate_memory(p, sources, false, false);
   CHECK(without.images == 0);
   CHECK(without.reference == 0);
+  // Weights in a file are read where they lie.
+  sources[1].operand.fill = FileFill{"w.npy", "", 2176, "", 128};
+  const MemoryEstimate mapped = estimate_memory(p, sources, true, true);
+  CHECK(mapped.images == with.images - 2 * 1024);
+  CHECK(mapped.reference == with.reference - 2048);
 }
 
 }  // namespace

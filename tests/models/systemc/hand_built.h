@@ -189,11 +189,11 @@ inline TensorImages blank_images(const SpatialProgram& p) {
   return images;
 }
 template <class T>
-void set(std::vector<std::byte>& image, std::size_t i, T value) {
+void set(ElementBytes& image, std::size_t i, T value) {
   std::memcpy(image.data() + i * sizeof value, &value, sizeof value);
 }
 template <class T>
-T get(const std::vector<std::byte>& image, std::size_t i) {
+T get(const ElementBytes& image, std::size_t i) {
   T value;
   std::memcpy(&value, image.data() + i * sizeof value, sizeof value);
   return value;

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace rdusim::page_region_test {
@@ -24,6 +26,11 @@ AccessPattern pages(const Tensor& t, std::uint64_t m, std::uint64_t n) {
   a.page_tiles = {m, n};
   a.extent_tiles = t.tiles;
   return a;
+}
+
+ElementBytes bytes_of_all(const std::vector<std::int32_t>& elements) {
+  const auto bytes = std::as_bytes(std::span(elements));
+  return ElementBytes(std::vector<std::byte>(bytes.begin(), bytes.end()));
 }
 
 TEST_CASE("pages follow the loops, the last one the fastest, clipped at the ragged edge") {
@@ -93,8 +100,7 @@ TEST_CASE("leading extents of a higher rank count in elements and are rows of a 
   CHECK(r.cols == 6);
   std::vector<std::int32_t> image(90), page(6);
   for (int i = 0; i < 90; ++i) image[i] = i;
-  copy_from_image(r, t, reinterpret_cast<const std::byte*>(image.data()), 360,
-                  reinterpret_cast<std::byte*>(page.data()));
+  copy_from_image(r, t, bytes_of_all(image), reinterpret_cast<std::byte*>(page.data()));
   for (int i = 0; i < 6; ++i) CHECK(page[i] == 14 * 6 + i);
 }
 
@@ -102,8 +108,9 @@ TEST_CASE("a chunk is written to its own elements and to no others, across rows"
   const Tensor t = matrix(10, 13, 4);
   const PageRegion r = page_region(pages(t, 2, 3), t, 4, 0, 0);  // 8 x 12
   std::vector<std::int32_t> image(130), part(20, 7);
-  copy_to_image(r, t, reinterpret_cast<std::byte*>(image.data()), 520, reinterpret_cast<const std::byte*>(part.data()),
-                10, 20);
+  ElementBytes bytes = bytes_of_all(image);
+  copy_to_image(r, t, bytes, reinterpret_cast<const std::byte*>(part.data()), 10, 20);
+  std::memcpy(image.data(), bytes.data(), bytes.size());
   for (std::uint64_t i = 0; i < 10; ++i)
     for (std::uint64_t j = 0; j < 13; ++j) {
       const bool in = i < 8 && j < 12 && i * 12 + j >= 10 && i * 12 + j < 30;
@@ -111,12 +118,32 @@ TEST_CASE("a chunk is written to its own elements and to no others, across rows"
     }
 }
 
+TEST_CASE("a slice is read where it lies in a view of its whole operand, and a view is not written to") {
+  Tensor t = matrix(8, 8, 4);
+  t.whole = {13, 11};
+  t.offset = {4, 3};
+  const PageRegion r = page_region(pages(t, 1, 1), t, 4, 0, 0);
+  std::vector<std::int32_t> whole(13 * 11), page(16), of_slice(16), slice(64);
+  for (int i = 0; i < 13 * 11; ++i) whole[i] = i;
+  for (int i = 0; i < 64; ++i) slice[i] = whole[(4 + i / 8) * 11 + 3 + i % 8];
+  const auto holder = std::make_shared<std::vector<std::int32_t>>(whole);
+  ElementBytes view(std::as_bytes(std::span(*holder)), holder);
+  copy_from_image(r, t, view, reinterpret_cast<std::byte*>(page.data()));
+  copy_from_image(r, t, bytes_of_all(slice), reinterpret_cast<std::byte*>(of_slice.data()));
+  CHECK(page == of_slice);
+  CHECK(page[0] == 4 * 11 + 3);
+  page.assign(16, -1);
+  copy_to_image(r, t, view, reinterpret_cast<const std::byte*>(page.data()), 0, 16);
+  CHECK(*holder == whole);
+}
+
 TEST_CASE("an image that is too small is neither read nor written beyond its end") {
   const Tensor t = matrix(8, 8, 4);
   const PageRegion r = page_region(pages(t, 2, 2), t, 4, 0, 0);
-  std::vector<std::byte> image(5 * 8 * 4), page(256, std::byte{9});
-  copy_to_image(r, t, image.data(), image.size(), page.data(), 0, 64);
-  copy_from_image(r, t, image.data(), image.size(), page.data());
+  ElementBytes image(5 * 8 * 4);
+  std::vector<std::byte> page(256, std::byte{9});
+  copy_to_image(r, t, image, page.data(), 0, 64);
+  copy_from_image(r, t, image, page.data());
   CHECK(page[5 * 32 - 1] == std::byte{9});
   CHECK(page[5 * 32] == std::byte{0});
 }

@@ -68,13 +68,16 @@ Named evaluated(const OperatorGraph& graph, const Named& given) {
   for (const Operand& o : graph.operands) {
     if (o.role == TensorRole::intermediate || o.role == TensorRole::output) continue;
     const auto found = given.find(o.name);
-    bytes[o.id.value] = found == given.end() ? values_of(o) : found->second;
+    bytes[o.id.value] = found == given.end() ? ElementBytes(values_of(o)) : found->second;
   }
   const auto done = evaluate(graph, {}, true, bytes);
   INFO(done.diagnostics().to_text());
   REQUIRE(done.ok());
   Named out;
-  for (const Operand& o : graph.operands) out.emplace(o.name, std::move(bytes[o.id.value]));
+  for (const Operand& o : graph.operands) {
+    const ElementBytes& all = bytes[o.id.value];
+    out.emplace(o.name, std::vector<std::byte>(all.begin(), all.end()));
+  }
   return out;
 }
 
@@ -84,7 +87,7 @@ std::vector<std::byte> token_bytes(const std::vector<std::int32_t>& tokens) {
   return out;
 }
 
-Row floats(const std::vector<std::byte>& bytes) {
+Row floats(std::span<const std::byte> bytes) {
   Row out;
   for (std::size_t i = 0; i < bytes.size() / sizeof(float); ++i)
     out.push_back(element_as_double(DType::fp32, bytes, i));

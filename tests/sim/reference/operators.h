@@ -56,7 +56,7 @@ class OneOperator {
   }
 
   // The bytes of the result; everything is checked on the way.
-  const std::vector<std::byte>& run(Shape out, DType dtype, bool saturate = true) {
+  const ElementBytes& run(Shape out, DType dtype, bool saturate = true) {
     op_.out = add(TensorRole::output, std::move(out), dtype);
     bytes_.emplace_back();
     graph_.operators = {op_};

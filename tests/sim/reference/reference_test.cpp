@@ -17,7 +17,7 @@ std::vector<std::byte> bytes_from(const std::vector<T>& v) {
   return out;
 }
 template <class T>
-std::vector<T> elements(const std::vector<std::byte>& bytes) {
+std::vector<T> elements(std::span<const std::byte> bytes) {
   std::vector<T> out(bytes.size() / sizeof(T));
   std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
