@@ -212,7 +212,9 @@ ExitStatus run(RunRequest request, std::atomic<bool>& stop) {
     const auto written = write_file(request.dot, r.dot);
     if (!written) unwritten.append(written.diagnostics());
   }
-  if (!r.images_whole && !to_save->empty()) {
+  if (r.images.empty() && !to_save->empty()) {
+    write_err("nothing saved: the run was not begun\n");
+  } else if (!r.images_whole && !to_save->empty()) {
     write_err("nothing saved: the run was stopped, and what its processes had stored ended with them\n");
   } else if (status != ExitStatus::interrupted) {
     unwritten.append(save_tensors(loaded->program, r.images, *to_save));

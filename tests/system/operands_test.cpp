@@ -296,7 +296,9 @@ sites = 16
     CHECK(got == sum);
   }
   // The same weights that are made up do not fit.
-  CHECK(compiled("{ pattern = { modulus = 61, shift = 30 } }").status == 3);
+  const Outcome made_up = compiled("{ pattern = { modulus = 61, shift = 30 } }");
+  CHECK(made_up.status == 3);
+  CHECK(made_up.err.find("nothing saved: the run was not begun") != std::string::npos);
 }
 
 }  // namespace
