@@ -1,16 +1,14 @@
 // An event log of any length, to be read: the events of a given one over and over, each time after the last.
 //
-//   log_repeat IN.rdulog OUT.rdulog BYTES     repeats until the repetitions of IN, whole, come to BYTES
-//
-// OUT is smaller: what stands in front of IN's events stands in it once.
+//   log_repeat IN.rdulog OUT.rdulog BYTES     repeats until OUT is that large
 //
 // What is counted within a run (firings, pages) begins anew in every repetition, so no checker can follow; whoever only
 // counts and lists can. Contributions are left out.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "traces/event_log.h"
 #include "traces/inspect_common.h"
@@ -33,31 +31,40 @@ int fail(const Diagnostics& d) {
   return 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  auto first = EventLogReader::open(argv[1]);
-  if (!first) return fail(first.diagnostics());
+Result<TraceSize> repeated(const char* in, const char* out, std::uint64_t times) {
+  auto first = EventLogReader::open(in);
+  if (!first) return first.diagnostics();
   const auto program = first->program();
-  if (!program) return fail(program.diagnostics());
-  const Roster& roster = first->roster();
-  auto writer = EventLogWriter::create(argv[2], roster, first->head(), *program, {});
-  if (!writer) return fail(writer.diagnostics());
-  const std::uint64_t wanted = std::strtoull(argv[3], nullptr, 10), one = std::filesystem::file_size(argv[1]);
+  if (!program) return program.diagnostics();
+  auto writer = EventLogWriter::create(out, first->roster(), first->head(), *program, {});
+  if (!writer) return writer.diagnostics();
   Cycle base = 0;
   TraceEnd end;
-  for (std::uint64_t written = 0; written < wanted; written += one) {
-    auto log = EventLogReader::open(argv[1]);
-    if (!log) return fail(log.diagnostics());
+  for (std::uint64_t n = 0; n < times; ++n) {
+    auto log = EventLogReader::open(in);
+    if (!log) return log.diagnostics();
     Each each([&](const auto& e) { (*writer)->on(later(e, base)); });
     const auto read = log->read(each);
-    if (!read) return fail(read.diagnostics());
+    if (!read) return read.diagnostics();
     end = read->end.value_or(TraceEnd{"stopped", read->last, "null"});
     base += end.cycles;
   }
   end.cycles = base;
-  const auto size = (*writer)->finish(end);
+  return (*writer)->finish(end);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  const std::uint64_t wanted = std::strtoull(argv[3], nullptr, 10);
+  const auto once = repeated(argv[1], argv[2], 1);
+  if (!once) return fail(once.diagnostics());
+  const auto twice = repeated(argv[1], argv[2], 2);
+  if (!twice) return fail(twice.diagnostics());
+  // What stands in front of the events stands there once.
+  const std::uint64_t each = twice->bytes - once->bytes, more = wanted - std::min(wanted, once->bytes);
+  const auto size = repeated(argv[1], argv[2], 1 + (more + each - 1) / each);
   if (!size) return fail(size.diagnostics());
   fmt::print("{} events, {} bytes\n", size->events, size->bytes);
   return 0;
