@@ -14,7 +14,9 @@
 namespace rdusim {
 
 void Expansion::through_one() {
-  const StageId fold = fold_at(0, Chunk{});
+  std::vector<Landing> partials(n_);
+  for (std::uint32_t m = 1; m < n_; ++m) partials[m] = send_partial(m, 0, Chunk{});
+  const StageId fold = fold_at(0, Chunk{}, std::move(partials));
   const BufferId sum = output_of(fold);
   if (stores(0)) store_whole(0, fold, sum);
   std::vector<std::uint32_t> others;
@@ -26,16 +28,23 @@ void Expansion::through_one() {
 }
 
 void Expansion::direct() {
+  // Each member sends to the next one first: would all begin with the same, its ports were crowded and the others' idle.
+  std::vector<std::vector<Landing>> partials(n_, std::vector<Landing>(n_));  // by receiver and sender
+  for (std::uint32_t step = 1; step < n_; ++step)
+    for (std::uint32_t sender = 0; sender < n_; ++sender) {
+      const std::uint32_t receiver = (sender + step) % n_;
+      partials[receiver][sender] = send_partial(sender, receiver, Chunk{receiver, n_});
+    }
   std::vector<StageId> folds;
-  for (std::uint32_t m = 0; m < n_; ++m) folds.push_back(fold_at(m, Chunk{m, n_}));
+  for (std::uint32_t m = 0; m < n_; ++m) folds.push_back(fold_at(m, Chunk{m, n_}, std::move(partials[m])));
   // source[m][d]: what stage, and through which buffer, gives member m chunk d.
   std::vector<std::vector<Landing>> source(n_, std::vector<Landing>(n_));
   for (std::uint32_t d = 0; d < n_; ++d) {
     const BufferId sum = output_of(folds[d]);
     source[d][d] = {folds[d], sum};
     std::vector<std::uint32_t> others;
-    for (std::uint32_t m = 0; m < n_; ++m)
-      if (m != d && stores(m)) others.push_back(m);
+    for (std::uint32_t step = 1; step < n_; ++step)
+      if (const std::uint32_t m = (d + step) % n_; stores(m)) others.push_back(m);
     if (others.empty()) continue;
     const std::vector<Landing> landings = cross(folds[d], sum, Chunk{}, d, others, "result", firings());
     for (std::size_t i = 0; i < others.size(); ++i) source[others[i]][d] = landings[i];

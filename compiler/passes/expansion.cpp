@@ -121,28 +121,29 @@ std::vector<Expansion::Landing> Expansion::cross(StageId from, BufferId buffer, 
   return landings;
 }
 
-StageId Expansion::fold_at(std::uint32_t at_member, Chunk chunk) {
+Expansion::Landing Expansion::send_partial(std::uint32_t sender, std::uint32_t receiver, Chunk chunk) {
+  return cross(members_[sender].source, members_[sender].buffer,
+               mutated("expand.partial_of_another_chunk", chunk, Chunk{(chunk.index + 1) % chunk.of, chunk.of}), sender,
+               {receiver}, "recv", firings())
+      .front();
+}
+
+StageId Expansion::fold_at(std::uint32_t at_member, Chunk chunk, std::vector<Landing> partials) {
   Generic fold;
   fold.bodies.push_back({1, take(0)});
   std::vector<Port> ports;
-  std::vector<Landing> sources;
+  partials[at_member] = {members_[at_member].source, members_[at_member].buffer};
   for (std::uint32_t m = 0; m < n_; ++m) {
     if (m > 0) fold.bodies.push_back({1, mutated("expand.fold_skips_a_partial", m, 0) == m ? add_to_last(m) : take(m)});
-    const bool own = m == at_member;
-    sources.push_back(
-        own ? Landing{members_[m].source, members_[m].buffer}
-            : cross(members_[m].source, members_[m].buffer,
-                    mutated("expand.partial_of_another_chunk", chunk, Chunk{(chunk.index + 1) % chunk.of, chunk.of}), m,
-                    {at_member}, "recv", firings())
-                  .front());
-    ports.push_back(input_port(sources.back().buffer, m, m + 1, n_));
-    if (own && chunk.of > 1) ports.back().chunk = always(mutated("expand.own_chunk_wrong", chunk, Chunk{0, chunk.of}));
+    ports.push_back(input_port(partials[m].buffer, m, m + 1, n_));
+    if (m == at_member && chunk.of > 1)
+      ports.back().chunk = always(mutated("expand.own_chunk_wrong", chunk, Chunk{0, chunk.of}));
   }
   const BufferId sum = add_buffer("sum", at_member, BufferKind::fifo, result(), partial(), chunk.of);
   ports.push_back(output_port(sum, n_ - 1, n_, n_));
   const StageId stage = add_stage("fold", at_member, element_wise(std::move(fold.bodies), n_),
                                   {StageRole::compute, context(at_member)}, firings() * n_, std::move(ports));
-  for (const Landing& s : sources) local(s.recv, s.buffer, stage);
+  for (const Landing& s : partials) local(s.recv, s.buffer, stage);
   return stage;
 }
 

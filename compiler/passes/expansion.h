@@ -100,8 +100,11 @@ class Expansion {
   std::vector<Landing> cross(StageId from, BufferId buffer, Chunk chunk, std::uint32_t sender,
                              const std::vector<std::uint32_t>& receivers, const std::string& what, std::uint64_t pages);
 
-  // The fold at member `at_member` of `chunk` of all partials; its last port is its output.
-  StageId fold_at(std::uint32_t at_member, Chunk chunk);
+  // `chunk` of a member's partials, which it sends to another one.
+  Landing send_partial(std::uint32_t sender, std::uint32_t receiver, Chunk chunk);
+  // The fold at member `at_member` of `chunk` of all partials, of which it gets by member what `partials` say, and its own;
+  // its last port is its output.
+  StageId fold_at(std::uint32_t at_member, Chunk chunk, std::vector<Landing> partials);
 
   void store_whole(std::uint32_t member, StageId from, BufferId buffer);
   // What gives the pages of `buffer` in the result's type: `from` itself, or a stage that converts them.
