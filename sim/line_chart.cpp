@@ -34,12 +34,7 @@ std::string to_svg(const LineChart& chart) {
   const auto px = [&](double x) { return left + (x - x_least) / (x_most - x_least) * (width - left - right); };
   const auto py = [&](double y) { return height - bottom - y / y_most * (height - top - bottom); };
 
-  std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-      "font-family=\"sans-serif\" font-size=\"13\" role=\"img\">\n<title>{2}</title>\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n"
-      "<text x=\"{3}\" y=\"24\" font-size=\"15\" text-anchor=\"middle\">{2}</text>\n",
-      width, height, svg::escaped(chart.title), width / 2);
+  std::string out = svg::opening(width, height, chart.title);
   for (int i = 0; i * x_step <= x_most + 1e-9; ++i) {
     out += fmt::format(
         "<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#dddddd\"/><text x=\"{0:.1f}\" y=\"{3:.1f}\" "
@@ -53,9 +48,9 @@ std::string to_svg(const LineChart& chart) {
         left, py(i * y_step), width - right, left - 8, py(i * y_step) + 4, i * y_step);
   }
   out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", (left + width - right) / 2,
-                     height - 18, svg::escaped(chart.x_label));
+                     height - 18, xml_text(chart.x_label));
   out += fmt::format("<text transform=\"translate(20 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-                     (top + height - bottom) / 2, svg::escaped(chart.y_label));
+                     (top + height - bottom) / 2, xml_text(chart.y_label));
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const ChartSeries& s = chart.series[i];
     std::string path;
@@ -72,7 +67,7 @@ std::string to_svg(const LineChart& chart) {
     out += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>\n",
                        path, colour, dashes[i % dashes.size()]);
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\">{}</text>\n", left + 12,
-                       top + 18 + 18 * static_cast<double>(i), colour, svg::escaped(s.name));
+                       top + 18 + 18 * static_cast<double>(i), colour, xml_text(s.name));
   }
   return out + "</svg>\n";
 }

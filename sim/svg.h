@@ -1,35 +1,25 @@
 // What the charts have in common.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <string>
 #include <string_view>
 
+#include "compiler/support/xml.h"
+
 namespace rdusim::svg {
 
-// Text as it stands in an SVG file.
-inline std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
+// The head of a chart that a browser or a viewer shows as it is; "</svg>" ends it.
+inline std::string opening(double width, double height, std::string_view title) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
+      "font-family=\"sans-serif\" font-size=\"13\" role=\"img\">\n<title>{2}</title>\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n"
+      "<text x=\"{3}\" y=\"24\" font-size=\"15\" text-anchor=\"middle\">{2}</text>\n",
+      width, height, xml_text(title), width / 2);
 }
 
 // 1, 2 or 5 times a power of ten, so that about `count` of them span the range. Requires range > 0.

@@ -24,7 +24,7 @@ std::string half(double middle, std::optional<double> to, double y, bool least, 
   // Two ends that lie on one side would write over each other: there the nearer one's words stay out.
   const bool left = to && end != middle ? end < middle : least;
   return out + fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"11\">{}</text>\n",
-                           end + (left ? -4 : 4), y + bar_height - 7, left ? "end" : "start", svg::escaped(words));
+                           end + (left ? -4 : 4), y + bar_height - 7, left ? "end" : "start", xml_text(words));
 }
 
 // The nearer end of two on one side; one at the middle is on the side where its words stand.
@@ -51,12 +51,7 @@ std::string to_svg(const TornadoChart& chart) {
   const double from = name_width + side, to = chart_width - side;
   const double height = head + foot + bar_height * static_cast<double>(chart.bars.size());
   const auto px = [&](double x) { return from + (x - least) / (most - least) * (to - from); };
-  std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-      "font-family=\"sans-serif\" font-size=\"13\" role=\"img\">\n<title>{2}</title>\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n"
-      "<text x=\"{3}\" y=\"24\" font-size=\"15\" text-anchor=\"middle\">{2}</text>\n",
-      chart_width, height, svg::escaped(chart.title), chart_width / 2);
+  std::string out = svg::opening(chart_width, height, chart.title);
   const double step = svg::tick_step(most - least, 6);
   for (double tick = std::ceil(least / step); tick * step <= most; ++tick) {
     out += fmt::format(
@@ -68,7 +63,7 @@ std::string to_svg(const TornadoChart& chart) {
     const TornadoBar& b = chart.bars[i];
     const double y = head + bar_height * static_cast<double>(i), middle = px(chart.middle);
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", name_width,
-                       y + bar_height - 7, svg::escaped(b.name));
+                       y + bar_height - 7, xml_text(b.name));
     const auto* under = hidden(b, chart.middle);
     const auto at = [&](const std::optional<double>& x) { return x ? std::optional(px(*x)) : std::nullopt; };
     // The farther one first, so that the nearer one is seen on it.
@@ -79,7 +74,7 @@ std::string to_svg(const TornadoChart& chart) {
   out +=
       fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#000000\"/>\n", px(chart.middle), head, height - foot);
   out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", (from + to) / 2, height - 14,
-                     svg::escaped(chart.x_label));
+                     xml_text(chart.x_label));
   return out + "</svg>\n";
 }
 

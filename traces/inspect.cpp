@@ -6,6 +6,7 @@
 
 #include "compiler/ir/print.h"
 #include "compiler/support/file.h"
+#include "compiler/support/xml.h"
 #include "traces/inspect_common.h"
 #include "traces/machine_state.h"
 #include "traces/slices.h"
@@ -313,8 +314,7 @@ Result<std::string> inspect_occupancy(EventLogReader& log, const std::string& na
   for (std::size_t i = 1; i < steps.size(); ++i)
     path += fmt::format("H{:.2f}V{:.2f}", x(static_cast<double>(steps[i].first)), y(steps[i].second));
   path += fmt::format("H{:.2f}", x(last));
-  std::string title;
-  for (const char c : r.describe(*buffer)) title += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  const std::string title = xml_text(r.describe(*buffer));
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" font-family=\"sans-serif\" "
       "font-size=\"12\">\n<title>pages held in {}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/support/xml.h"
 #include "sim/history/timed_law.h"
 
 namespace rdusim {
@@ -228,29 +229,6 @@ class Judge {
   std::map<std::int64_t, std::vector<RecordedRun>> by_series_;
 };
 
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 Result<GateResult> judge(History& history, const std::string& commit) {
@@ -338,16 +316,16 @@ std::string gate_junit(const GateResult& result) {
     }
     if (cases.empty()) cases.emplace_back();
     const std::string name = to_string(row.series);
-    suites +=
-        fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n", xml(name), cases.size(), failed.size());
+    suites += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n", xml_text(name), cases.size(),
+                          failed.size());
     for (const std::string& metric : cases) {
       const std::string called = metric.empty() ? "run" : metric;
       const auto at = failed.find(metric);
       if (at == failed.end())
-        suites += fmt::format("    <testcase classname=\"{}\" name=\"{}\"/>\n", xml(name), xml(called));
+        suites += fmt::format("    <testcase classname=\"{}\" name=\"{}\"/>\n", xml_text(name), xml_text(called));
       else
         suites += fmt::format("    <testcase classname=\"{}\" name=\"{}\"><failure message=\"{}\"/></testcase>\n",
-                              xml(name), xml(called), xml(at->second));
+                              xml_text(name), xml_text(called), xml_text(at->second));
     }
     suites += "  </testsuite>\n";
     tests += cases.size();
