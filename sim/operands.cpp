@@ -10,6 +10,7 @@
 #include "compiler/workload/fill_reader.h"
 #include "compiler/workload/npy.h"
 #include "compiler/workload/safetensors.h"
+#include "compiler/workload/slice_runs.h"
 #include "sim/coverage_checker.h"
 
 namespace rdusim {
@@ -61,24 +62,16 @@ Result<FileFill> file_for(const Operand& operand, const std::string& value, cons
   return fill;
 }
 
-// Calls f(offset in the slice, offset in the whole operand, bytes) for each row of the tensor.
+// Calls f(offset in the slice, offset in the whole operand, bytes) for each run of the tensor's bytes; false where it does
+// not lie in the operand.
 template <class F>
-void for_each_row(const Tensor& t, F&& f) {
-  const std::size_t rank = t.shape.size();
-  const std::size_t row_bytes = static_cast<std::size_t>(t.shape.back()) * bytes_of(t.dtype);
-  const std::size_t rows = row_bytes == 0 ? 0 : bytes_of_shape(t.shape, t.dtype) / row_bytes;
-  for (std::size_t r = 0; r < rows; ++r) {
-    std::size_t rest = r;
-    std::size_t at = 0;
-    std::size_t stride = static_cast<std::size_t>(t.whole[rank - 1]);
-    for (std::size_t d = rank - 1; d-- > 0;) {
-      const std::size_t i = rest % static_cast<std::size_t>(t.shape[d]);
-      rest /= static_cast<std::size_t>(t.shape[d]);
-      at += (i + static_cast<std::size_t>(t.offset[d])) * stride;
-      stride *= static_cast<std::size_t>(t.whole[d]);
-    }
-    f(r * row_bytes, (at + static_cast<std::size_t>(t.offset[rank - 1])) * bytes_of(t.dtype), row_bytes);
-  }
+bool for_each_run(const Tensor& t, F&& f) {
+  if (t.shape.empty() || !SliceRuns::lie_within(t.whole, t.offset, t.shape)) return false;
+  const std::size_t size = bytes_of(t.dtype);
+  return SliceRuns(t.whole, t.offset, t.shape).for_each([&](std::int64_t p, std::int64_t at, std::int64_t length) {
+    f(static_cast<std::size_t>(at) * size, static_cast<std::size_t>(p) * size, static_cast<std::size_t>(length) * size);
+    return true;
+  });
 }
 
 // Whether nobody writes its elements: then a view of its file will do.
@@ -87,7 +80,7 @@ bool only_read(TensorRole role) {
 }
 
 bool in_file(const Operand& o) {
-  return only_read(o.role) && std::holds_alternative<FileFill>(o.fill);
+  return only_read(o.role) && can_map(o.fill, o.dtype);
 }
 
 }  // namespace
@@ -149,13 +142,6 @@ Result<OperandBytes> map_whole(const std::vector<OperandSource>& sources) {
   return bytes;
 }
 
-bool lies_within(const Tensor& t) {
-  bool inside = t.offset.size() == t.shape.size() && t.whole.size() == t.shape.size();
-  for (std::size_t d = 0; inside && d < t.shape.size(); ++d)
-    inside = t.offset[d] >= 0 && t.shape[d] >= 1 && t.shape[d] <= t.whole[d] && t.offset[d] <= t.whole[d] - t.shape[d];
-  return inside;
-}
-
 }  // namespace
 
 Result<TensorImages> fill_images(const SpatialProgram& program, const std::vector<OperandSource>& sources) {
@@ -170,7 +156,8 @@ Result<TensorImages> fill_images(const SpatialProgram& program, const std::vecto
   if (!mapped) return mapped.diagnostics();
   TensorImages images(program.tensors.size());
   for (const Tensor& t : program.tensors) {
-    if (const ElementBytes& whole = (*mapped)[t.operand.value]; whole.is_view() && lies_within(t)) {
+    if (const ElementBytes& whole = (*mapped)[t.operand.value];
+        whole.is_view() && SliceRuns::lie_within(t.whole, t.offset, t.shape)) {
       images[t.id.value] = whole;
       continue;
     }
@@ -211,13 +198,12 @@ std::optional<ElementBytes> gather(const SpatialProgram& program, OperandId oper
                                      [&](const Tensor* d) { return d->offset == t.offset && d->shape == t.shape; });
     if (replica) continue;
     done.push_back(&t);
-    if (image.size() != bytes_of_shape(t.shape, t.dtype) || t.shape.empty()) return std::nullopt;
-    bool fits = true;
-    for_each_row(t, [&](std::size_t in_slice, std::size_t in_whole, std::size_t bytes) {
-      fits = fits && in_whole + bytes <= whole.size();
-      if (fits) std::memcpy(whole.data() + in_whole, image.data() + in_slice, bytes);
+    if (image.size() != bytes_of_shape(t.shape, t.dtype) || whole.size() != bytes_of_shape(t.whole, t.dtype))
+      return std::nullopt;
+    const bool inside = for_each_run(t, [&](std::size_t in_slice, std::size_t in_whole, std::size_t bytes) {
+      std::memcpy(whole.data() + in_whole, image.data() + in_slice, bytes);
     });
-    if (!fits) return std::nullopt;
+    if (!inside) return std::nullopt;
     covered += image.size();
   }
   if (covered != whole.size() || whole.empty()) return std::nullopt;
@@ -227,7 +213,7 @@ std::optional<ElementBytes> gather(const SpatialProgram& program, OperandId oper
 std::vector<std::byte> slice_of(const Tensor& tensor, const ElementBytes& image) {
   std::vector<std::byte> slice(image.is_view() ? bytes_of_shape(tensor.shape, tensor.dtype) : image.size());
   if (image.is_view()) {
-    for_each_row(tensor, [&](std::size_t in_slice, std::size_t in_whole, std::size_t bytes) {
+    for_each_run(tensor, [&](std::size_t in_slice, std::size_t in_whole, std::size_t bytes) {
       std::memcpy(slice.data() + in_slice, image.data() + in_whole, bytes);
     });
   } else {

@@ -15,6 +15,7 @@
 #include "compiler/workload/float_bits.h"
 #include "compiler/workload/operator_graph.h"
 #include "compiler/workload/shape_text.h"
+#include "compiler/workload/slice_runs.h"
 
 namespace rdusim {
 namespace {
@@ -44,49 +45,6 @@ bool put(double value, DType dtype, std::byte* at) {
   if (code) std::memcpy(at, &*code, bytes_of(dtype));
   return code.has_value();
 }
-
-// A slice as runs of elements that follow each other in the whole tensor: calls run(p, at, length) with the first
-// element's index in the whole and in the slice. Stops at the first false.
-class SliceRuns {
- public:
-  SliceRuns(const std::vector<std::int64_t>& whole, const std::vector<std::int64_t>& offset,
-            const std::vector<std::int64_t>& shape)
-      : whole_(whole), offset_(offset), shape_(shape) {
-    // The innermost axes that the slice takes whole, and the next one, make one run.
-    outer_ = shape.size();
-    while (outer_ > 0) {
-      --outer_;
-      length_ *= shape[outer_];
-      if (shape[outer_] != whole[outer_]) break;
-    }
-  }
-
-  template <class Run>
-  bool for_each(Run run) const {
-    std::vector<std::int64_t> index(outer_, 0);
-    for (std::int64_t at = 0;; at += length_) {
-      std::int64_t p = 0;
-      for (std::size_t axis = 0; axis < whole_.size(); ++axis) {
-        p = p * whole_[axis] + offset_[axis] + (axis < outer_ ? index[axis] : 0);
-      }
-      if (!run(p, at, length_)) return false;
-      std::size_t axis = outer_;
-      for (;;) {
-        if (axis == 0) return true;
-        --axis;
-        if (++index[axis] < shape_[axis]) break;
-        index[axis] = 0;
-      }
-    }
-  }
-
- private:
-  const std::vector<std::int64_t>& whole_;
-  const std::vector<std::int64_t>& offset_;
-  const std::vector<std::int64_t>& shape_;
-  std::size_t outer_ = 0;  // axes outside of a run
-  std::int64_t length_ = 1;
-};
 
 struct SliceWriter {
   DType dtype;
@@ -240,14 +198,8 @@ std::string why_not_sliceable(const Fill& fill, const std::vector<std::int64_t>&
 Result<bool> read_fill(const Fill& fill, DType dtype, const std::vector<std::int64_t>& whole,
                        const std::vector<std::int64_t>& offset, const std::vector<std::int64_t>& shape,
                        const std::string& folder, std::span<std::byte> out) {
-  bool inside = offset.size() == whole.size() && shape.size() == whole.size() && element_count(whole).has_value();
-  std::size_t elements = 1;
-  for (std::size_t axis = 0; inside && axis < whole.size(); ++axis) {
-    inside = offset[axis] >= 0 && shape[axis] >= 1 && shape[axis] <= whole[axis] &&
-             offset[axis] <= whole[axis] - shape[axis];
-    elements *= static_cast<std::size_t>(shape[axis]);
-  }
-  if (!inside || out.size() != elements * bytes_of(dtype)) {
+  const bool inside = element_count(whole).has_value() && SliceRuns::lie_within(whole, offset, shape);
+  if (!inside || out.size() != static_cast<std::size_t>(element_count(shape).value_or(0)) * bytes_of(dtype)) {
     return failure(Code::RDU4105,
                    fmt::format("a slice of {} at {} does not lie in a tensor of {}, or {} bytes are not its "
                                "size",
@@ -264,12 +216,16 @@ Result<bool> read_fill(const Fill& fill, DType dtype, const std::vector<std::int
   return true;
 }
 
+bool can_map(const Fill& fill, DType dtype) {
+  const auto* in_file = std::get_if<FileFill>(&fill);
+  return in_file != nullptr && in_file->data_offset % bytes_of(dtype) == 0;
+}
+
 Result<std::optional<ElementBytes>> map_fill(const Fill& fill, DType dtype, const std::vector<std::int64_t>& whole,
                                              const std::string& folder) {
   const auto* in_file = std::get_if<FileFill>(&fill);
   const auto elements = element_count(whole);
-  if (in_file == nullptr || !elements || in_file->data_offset % bytes_of(dtype) != 0)
-    return std::optional<ElementBytes>();
+  if (!can_map(fill, dtype) || !elements) return std::optional<ElementBytes>();
   const auto file = open_unchanged(*in_file, folder);
   if (!file) return file.diagnostics();
   return file->map(in_file->data_offset, static_cast<std::uint64_t>(*elements) * bytes_of(dtype));

@@ -23,7 +23,8 @@ Result<bool> read_fill(const Fill& fill, DType dtype, const std::vector<std::int
                        const std::string& folder, std::span<std::byte> out);
 
 // The whole tensor of a file fill as it lies in its file, read when it is looked at: for what is larger than the memory.
-// Nothing for other fills, and where the elements do not lie at multiples of their size. Errors: as above.
+// Nothing where it cannot be mapped: other fills, and elements that do not lie at multiples of their size. Errors: as above.
+bool can_map(const Fill& fill, DType dtype);
 Result<std::optional<ElementBytes>> map_fill(const Fill& fill, DType dtype, const std::vector<std::int64_t>& whole,
                                              const std::string& folder);
 
