@@ -45,7 +45,8 @@ bool same_form(const SummationTree& a, const SummationTree& b) {
   return true;
 }
 
-std::vector<OutputPage> pages_of(const SpatialProgram& program, OperandId out) {
+// `scattered`: what chips store are the rows that they keep of pages that have all rows.
+std::vector<OutputPage> pages_of(const SpatialProgram& program, OperandId out, bool scattered) {
   std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>> pages;
   for (const Stage& s : program.stages) {
     const auto* store = std::get_if<Store>(&s.kind);
@@ -59,7 +60,9 @@ std::vector<OutputPage> pages_of(const SpatialProgram& program, OperandId out) {
     for (std::uint32_t i = 0; i < store->pattern.first.size(); ++i) {
       for (std::uint64_t f = 0; f < firings; ++f) {
         const auto p = places.at(i, f);
-        if (p) pages.emplace(p->row, p->col, p->rows, p->cols);
+        if (!p) continue;
+        const std::uint64_t all = matrix_view(program.tensor(store->tensor)).whole_rows;
+        pages.emplace(scattered ? 0 : p->row, p->col, scattered ? all : p->rows, p->cols);
       }
     }
   }
@@ -209,7 +212,10 @@ std::vector<RegionPlan> reduction_plans(const SpatialProgram& program, OperatorI
   });
   if (!of_chips) {
     for (const SummationTree* t : trees) whole.plan.trees.push_back(*t);
-    if (trees.size() > 1) whole.plan.pages = pages_of(program, out);
+    const bool scattered =
+        std::any_of(program.collectives.begin(), program.collectives.end(),
+                    [&](const Collective& c) { return c.op == first && c.kind == CollectiveKind::reduce_scatter; });
+    if (trees.size() > 1) whole.plan.pages = pages_of(program, out, scattered);
     return {whole};
   }
   // One tree a chip, each for the columns that its chip sums.

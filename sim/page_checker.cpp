@@ -101,7 +101,7 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
     for (const Port& port : s.ports) {
       if (const auto* taker = std::get_if<Store>(&s.kind);
           taker != nullptr && port.direction == Direction::input && !folded[port.buffer.value]) {
-        StoreInput input{&s, {}};
+        StoreInput input{&s, {}, &port};
         const std::uint64_t phases = std::max<std::size_t>(taker->chunks.size(), 1);
         bool one_at_a_time = phases <= most_phases && !port.pop.empty();
         for (std::uint64_t f = 0; one_at_a_time && f < phases; ++f) {
@@ -219,12 +219,16 @@ void PageChecker::check_stored(const PagePushed& e, const StoreInput& input) {
     if (expected) check_moved(e, *input.stage, *op, *expected, chunk);
     return;
   }
-  const bool same_chunk = chunk.of == 1 ? e.tag.chunks == 1 : e.tag.chunk == chunk.index && e.tag.chunks == chunk.of;
+  PageTag tag = e.tag;
+  if (const Chunk taken = at_phase(input.port->chunk, input.phases[e.page % input.phases.size()]); taken.of > 1)
+    tag.chunk = taken.index, tag.chunks = taken.of;
+  if (chunk.of == 1) tag = as_page_of_rows(tag);
+  const bool same_chunk = chunk.of == 1 ? tag.chunks == 1 : tag.chunk == chunk.index && tag.chunks == chunk.of;
   const auto& made = operand_[e.buffer.buffer.value];
   const auto& op = handed_on_[e.buffer.buffer.value];
   const bool of_several = op && is_value(e.tag.operand) && p.stage(maker_of(e.tag.operand)).origin == op;
   const OperandId operand = made && is_value(*made) ? *made : of_several ? e.tag.operand : t.operand;
-  if (!expected || (*expected == place_of(e.tag) && same_chunk && e.tag.operand == operand)) return;
+  if (!expected || (*expected == place_of(tag) && same_chunk && tag.operand == operand)) return;
   wrong(e.at, instances_.describe(e.buffer), "page", e.page, to_string(e.tag, p),
         fmt::format("'{}' {}{}, which '{}' stores", t.name, to_string(*expected),
                     chunk.of == 1 ? "" : fmt::format(" chunk {} of {}", chunk.index, chunk.of), input.stage->name));

@@ -36,6 +36,7 @@ class PageChecker final : public EventSink {
   struct StoreInput {
     const Stage* stage = nullptr;
     std::vector<std::uint32_t> phases;  // of the store, in which it takes a page of this buffer
+    const Port* port = nullptr;         // by which it does
   };
   // What is asked of every page that is pushed into a buffer.
   struct Watched {

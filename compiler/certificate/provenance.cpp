@@ -662,6 +662,18 @@ class Symbolic {
                                 : std::string();
   }
 
+  // Whole rows of a block are a block.
+  static Page as_page_of_rows(Page page) {
+    const std::uint64_t cols = page.box.cols;
+    if (cols == 0 || page.elements() == 0 || page.elements() == page.box.elements()) return page;
+    if (page.begin % cols != 0 || page.end % cols != 0) return page;
+    page.box.row += page.begin / cols;
+    page.box.rows = (page.end - page.begin) / cols;
+    page.begin = 0;
+    page.end = page.box.elements();
+    return page;
+  }
+
   bool fire(const Net::Actor& a, std::uint64_t f, const Store& store) {
     const Stage& stage = s_.p.stage(a.stage);
     const Tensor& t = s_.p.tensor(store.tensor);
@@ -695,6 +707,7 @@ class Symbolic {
       most = std::max<std::uint64_t>(most, 1);
       return true;
     }
+    if (chunk.of <= 1) page = as_page_of_rows(page);
     if (page.kind == Page::Kind::folded ? page.elements() != range.end - range.begin
                                         : page.box != *box || page.begin != range.begin || page.end != range.end)
       return fault(a, f, "stores {} where '{}' holds {} elements [{}, {})", text(page), t.name, to_string(*box),

@@ -27,6 +27,14 @@ inline std::vector<std::uint32_t> tree_order(const std::vector<ChipId>& members)
   return order;
 }
 
+// By place: which part of what is scattered the member keeps.
+inline std::vector<std::uint32_t> parts_kept(const std::vector<ChipId>& members) {
+  std::vector<std::uint32_t> parts(members.size());
+  const std::vector<std::uint32_t> order = in_order_of_chips(members);
+  for (std::uint32_t i = 0; i < order.size(); ++i) parts[order[i]] = i;
+  return parts;
+}
+
 // The places by node, node after node, each in the order of chips. Nodes without a member are left out; `node_chips` 0:
 // one node.
 inline std::vector<std::vector<std::uint32_t>> by_node(const std::vector<ChipId>& members, std::uint32_t node_chips) {

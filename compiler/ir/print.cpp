@@ -320,6 +320,13 @@ class Printer {
 
   std::uint32_t chips() const { return std::max(1u, p_.header.plan.chips); }
 
+  // The plan says what becomes of sums that no operator asks to be scattered.
+  bool all_scattered() const {
+    return !p_.collectives.empty() &&
+           std::all_of(p_.collectives.begin(), p_.collectives.end(),
+                       [](const Collective& c) { return c.kind == CollectiveKind::reduce_scatter; });
+  }
+
   std::string header() const {
     const Header& h = p_.header;
     std::string text = fmt::format("program {} for {} (sha256 {}), tile {}x{}\n", quoted(h.name), quoted(h.target_name),
@@ -328,7 +335,8 @@ class Printer {
     text += fmt::format("  {} chip{}{}, shard {}", plan.chips, plan.chips == 1 ? "" : "s",
                         plan.portable ? ", portable" : "", name_of(plan.kind));
     if (plan.kind != ShardKind::none)
-      text += fmt::format(", {} ({})", name_of(plan.collective), name_of(plan.algorithm));
+      text += fmt::format(", {} ({})", name_of(all_scattered() ? CollectiveKind::reduce_scatter : plan.collective),
+                          name_of(plan.algorithm));
     text += fmt::format("{}{}{}\n", plan.uneven ? ", uneven" : "", plan.pad ? ", padded" : "",
                         plan.least_depths ? ", least depths" : "");
     text += fmt::format("  numerics: {}, partials cross in the {} type\n", h.numerics.saturate ? "saturate" : "wrap",

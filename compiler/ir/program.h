@@ -144,7 +144,8 @@ struct Load {
 };
 
 // Takes pages of its input ports to a tensor in memory. With several phases, phase j writes `chunks[j]` of the page of
-// the tensor that the pattern names, from whichever port has pop > 0 in that phase.
+// the tensor that the pattern names, from whichever port has pop > 0 in that phase. Whole rows that were cut from a page
+// are to a Store of whole pages a page of just those rows: so a chip stores its chunk of a reduce_scatter.
 struct Store {
   TensorId tensor;
   AccessPattern pattern;
@@ -296,8 +297,8 @@ struct Recv {
 enum class CollectiveKind : std::uint8_t { reduce, all_reduce, reduce_scatter, all_gather, broadcast, all_to_all };
 enum class CollectiveAlgorithm : std::uint8_t {
   automatic,    // before the collective pass only
-  through_one,  // reduced on the first member, then (all_reduce) sent to all
-  direct,       // chunk j is reduced on member j, which sends it to all
+  through_one,  // reduced on the first member, then sent to all (all_reduce), or to each its part (reduce_scatter)
+  direct,       // chunk j is reduced on member j, which (all_reduce) sends it to all
   ring,
   halving_doubling,  // partners exchange halves, quarters, ..., then put them together again in reverse; any number of members
   tree,              // reduced along a binary tree, and sent back along it
@@ -307,8 +308,9 @@ enum class CollectiveAlgorithm : std::uint8_t {
 // One chip's part in a collective, from the shard pass to the collective pass, which expands it and leaves the entry in
 // SpatialProgram::collectives. Ports: input, the chip's partial (or slice); then outputs, each a buffer that a Store of
 // this chip takes pages from: reductions, one with the reduced page where this chip stores the result (none where it
-// does not); all_gather, one a member, in the order of members, with that member's page. Every port moves one page a
-// firing.
+// does not), of a reduce_scatter with this chip's chunk of it; all_gather, one a member, in the order of members, with
+// that member's page. Every port moves one page a firing. Pages of a reduce_scatter have all rows of the result, as many
+// of each member: the member that is the i-th in the order of chips has the i-th part.
 struct CollectiveStage {
   CollectiveId collective;
   friend bool operator==(const CollectiveStage&, const CollectiveStage&) = default;

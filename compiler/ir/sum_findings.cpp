@@ -146,9 +146,23 @@ std::string SumFindings::place(const PageContent& c) const {
   return text;
 }
 
+// Whole rows that were cut from a page are a page of just those rows.
+PageContent SumFindings::as_page_of_rows(const PageContent& content) {
+  if (content.box == no_box || content.end - content.begin == sizes_[content.box]) return content;
+  ElementBox rows = boxes_[content.box];
+  const bool one_matrix = std::all_of(rows.begin(), rows.end() - 2, [](const AxisRange& a) { return a.size() == 1; });
+  const auto range = whole_rows({content.begin, content.end}, static_cast<std::uint64_t>(rows.back().size()));
+  if (!one_matrix || !range) return content;
+  AxisRange& axis = rows[rows.size() - 2];
+  axis = {axis.begin + static_cast<std::int64_t>(range->begin), axis.begin + static_cast<std::int64_t>(range->end)};
+  const std::uint32_t id = box_id(rows);
+  return {content.kind, content.source, id, 0, sizes_[id]};
+}
+
 void SumFindings::check_stored(const Stage& stage, const Tensor& tensor, std::uint32_t page, Chunk chunk,
-                               const PageContent& content) {
+                               const PageContent& given) {
   using Kind = PageContent::Kind;
+  const PageContent content = chunk.of <= 1 ? as_page_of_rows(given) : given;
   if (content.kind == Kind::spoilt) return;
   if (content.kind == Kind::computed) return check_value(stage, tensor, page, chunk, content);
   std::optional<OperatorId> writer;
@@ -177,7 +191,7 @@ void SumFindings::check_stored(const Stage& stage, const Tensor& tensor, std::ui
           fmt::format("'{}' stores into '{}' the sum of another operator than '{}'", stage.name, tensor.name,
                       p_.operators->operators[writer->value].name));
   else
-    check_order(stage, content, owner_of(*f.op));
+    check_order(stage, given, owner_of(*f.op));
 }
 
 // Whether it is a move that stores what it has loaded: of one of its operands, and as many elements as are due. That

@@ -96,6 +96,7 @@ class SumFindings {
     std::optional<StageId> store;  // the first that stores a sum of the operator
   };
 
+  PageContent as_page_of_rows(const PageContent& content);
   bool moved(const Stage& stage, const Tensor& tensor, std::uint32_t page, Chunk chunk, const PageContent& content);
   void check_value(const Stage& stage, const Tensor& tensor, std::uint32_t page, Chunk chunk,
                    const PageContent& content);

@@ -8,6 +8,7 @@
 
 #include "compiler/ir/access_pattern.h"
 #include "compiler/ir/clusters.h"
+#include "compiler/ir/collective_order.h"
 #include "compiler/ir/page_frames.h"
 #include "compiler/ir/rates.h"
 #include "compiler/ir/row_places.h"
@@ -500,6 +501,12 @@ void Contents::fire_collective(const std::vector<Index>& members) {
     for (std::size_t n = 0; n < a.ports.size(); ++n) {
       if (a.stage->ports[n].direction == Direction::input) continue;
       PageContent out = sum;
+      if (collective.kind == CollectiveKind::reduce_scatter) {
+        const auto at = std::find(collective.members.begin(), collective.members.end(), p_.chip_of(*a.stage));
+        const auto place = static_cast<std::size_t>(at - collective.members.begin());
+        if (at != collective.members.end())
+          out = part_of(sum, {parts_kept(collective.members)[place], static_cast<std::uint32_t>(contributed.size())});
+      }
       if (!reduces)
         out = n - 1 < contributed.size() && contributed[n - 1]
                   ? *contributed[n - 1]

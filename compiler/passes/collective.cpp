@@ -36,6 +36,8 @@ bool carries_out(CollectiveAlgorithm algorithm, CollectiveKind kind) {
   const bool leaves_it_everywhere = algorithm == A::halving_doubling || algorithm == A::hierarchical;
   if (kind == CollectiveKind::all_gather)
     return algorithm == A::direct || algorithm == A::ring || algorithm == A::hierarchical;
+  if (kind == CollectiveKind::reduce_scatter)
+    return algorithm == A::through_one || algorithm == A::direct || algorithm == A::ring;
   return kind != CollectiveKind::reduce || !leaves_it_everywhere;
 }
 
@@ -46,10 +48,13 @@ class Chooser {
   // Why `choice` cannot be used, with limit and actual; empty where it can.
   std::string why_not(const Collective& c, const std::vector<Member>& members, Choice choice) const {
     const CollectiveAlgorithm algorithm = choice.algorithm;
-    if (!carries_out(algorithm, c.kind))
-      return c.kind == CollectiveKind::all_gather
-                 ? "an all-gather is carried out directly, in a ring, or within nodes and between them"
-                 : "it leaves the result on every chip";
+    if (!carries_out(algorithm, c.kind)) {
+      if (c.kind == CollectiveKind::all_gather)
+        return "an all-gather is carried out directly, in a ring, or within nodes and between them";
+      if (c.kind == CollectiveKind::reduce_scatter)
+        return "a reduce-scatter is carried out through one chip, directly, or in a ring";
+      return "it leaves the result on every chip";
+    }
     if (algorithm == CollectiveAlgorithm::hierarchical && by_node(c.members, target_.node_chips).size() < 2)
       return target_.node_chips == 0 ? "the target's chips do not stand in nodes" : "all its chips are in one node";
     const SiteDemand demand = demand_of(p_, c, members, choice, target_);

@@ -223,6 +223,13 @@ SiteDemand gather_counts(CollectiveAlgorithm algorithm, std::uint32_t chips, std
   return {others, others + 1 + forwarded, 0, 0, 0, 0};
 }
 
+// Of the first member where all goes through it; else a landing a member, or one of the ring and what it sends and keeps.
+SiteDemand scatter_counts(CollectiveAlgorithm algorithm, std::uint32_t chips, bool convert) {
+  const std::uint64_t others = chips - 1, conversion = convert ? 1 : 0;
+  if (algorithm == CollectiveAlgorithm::ring) return {3 + conversion, 2, 1 + conversion, 2, 1, 0};
+  return {others + 1, 2 * others, 1, 1, 1, 0};
+}
+
 Bytes tree_bytes(std::uint32_t chips, bool all, Bytes page, Bytes result_page) {
   const BinaryTree tree(chips);
   Bytes most = 0;
@@ -259,6 +266,7 @@ SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::ui
   const std::uint64_t n = chips, others = n - 1;
   const bool all = kind == CollectiveKind::all_reduce;
   if (kind == CollectiveKind::all_gather) return gather_counts(algorithm, chips, target.node_chips);
+  if (kind == CollectiveKind::reduce_scatter) return scatter_counts(algorithm, chips, convert);
   switch (algorithm) {
     case CollectiveAlgorithm::through_one:
       // The first member: a landing of each other member, the sum.
@@ -302,12 +310,14 @@ SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, cons
   SiteDemand demand = counts_of(collective.kind, algorithm, static_cast<std::uint32_t>(n), convert, target);
   if (collective.kind == CollectiveKind::all_gather) {
     demand.bytes = others * page;
+  } else if (collective.kind == CollectiveKind::reduce_scatter && algorithm == CollectiveAlgorithm::direct) {
+    demand.bytes = others * chunk + result_chunk;
   } else if (algorithm == CollectiveAlgorithm::through_one) {
     demand.bytes = others * page + result_page;
   } else if (algorithm == CollectiveAlgorithm::direct) {
     demand.bytes = others * chunk + n * result_chunk;
   } else if (algorithm == CollectiveAlgorithm::ring) {
-    if (collective.kind == CollectiveKind::all_reduce)
+    if (collective.kind != CollectiveKind::reduce)
       demand.bytes = 3 * chunk + (convert ? result_chunk : 0);
     else  // of more than two, a member that hands on a partial sum
       demand.bytes = page + (n == 2 ? result_page : std::max(page, result_page));
@@ -339,6 +349,11 @@ void expand(SpatialProgram& program, const Collective& collective, const std::ve
     if (choice.algorithm == CollectiveAlgorithm::hierarchical)
       return choice.in_trains ? expansion.hierarchical_gather_in_trains() : expansion.hierarchical_gather();
     return expansion.gather();
+  }
+  if (collective.kind == CollectiveKind::reduce_scatter) {
+    if (choice.algorithm == CollectiveAlgorithm::ring) return expansion.ring_scatter();
+    if (choice.algorithm == CollectiveAlgorithm::direct) return expansion.scatter_direct();
+    return expansion.scatter_through_one();
   }
   switch (choice.algorithm) {
     case CollectiveAlgorithm::through_one:
@@ -374,6 +389,13 @@ std::vector<Sum> sums_of(const Collective& collective, const std::vector<Sum>& p
       return std::vector<Sum>(n, from(0));
     case CollectiveAlgorithm::ring:
       if (collective.kind == CollectiveKind::reduce) return {from(1)};
+      if (collective.kind == CollectiveKind::reduce_scatter) {
+        const std::vector<std::uint32_t> parts_of = parts_kept(collective.members);
+        sums.resize(n);
+        for (std::size_t home = 0; home < n; ++home)
+          sums[parts_of[home]] = from(mutated("collective.scattered_to_the_next", home + 1, home));
+        return sums;
+      }
       for (std::size_t chunk = 0; chunk < n; ++chunk) sums.push_back(from(chunk));
       return sums;
     case CollectiveAlgorithm::halving_doubling:

@@ -23,7 +23,8 @@ Expansion::Expansion(SpatialProgram& program, const Collective& collective, cons
       members_(members),
       target_(target),
       routes_(target),
-      n_(static_cast<std::uint32_t>(members.size())) {}
+      n_(static_cast<std::uint32_t>(members.size())),
+      parts_(parts_kept(collective.members)) {}
 
 std::uint32_t Expansion::context(std::uint32_t member) {
   std::uint32_t& used = contexts_[member];

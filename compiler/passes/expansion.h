@@ -54,6 +54,9 @@ class Expansion {
   void halving_doubling();
   void tree();
   void hierarchical();
+  void scatter_through_one();
+  void scatter_direct();
+  void ring_scatter();
   void gather();
   void ring_gather();
   void hierarchical_gather();
@@ -130,6 +133,9 @@ class Expansion {
                      const std::vector<std::vector<Landing>>& parts);
   void gather_in_node(const TwoLevels& levels, std::size_t node, const std::vector<Landing>& sums);
 
+  // The chunk of every page that a member keeps of what is scattered.
+  Chunk kept_by(std::uint32_t member) const;
+
   // Chunk that member r of a ring sends, or holds, in phase t: what its left neighbour had in phase t - 1.
   std::uint32_t ring_chunk(std::uint32_t r, std::uint32_t t) const;
 
@@ -139,6 +145,7 @@ class Expansion {
   const Target& target_;
   Routes routes_;
   std::uint32_t n_;
+  std::vector<std::uint32_t> parts_;                             // parts_kept() of the members
   std::map<std::uint32_t, std::uint32_t> contexts_;              // given out at each member
   std::map<std::uint32_t, std::vector<std::uint32_t>> engines_;  // stages on each movement engine of each member
 };

@@ -126,6 +126,13 @@ std::vector<Work> whole_work(const OperatorGraph& graph) {
   return work;
 }
 
+// The operator whose result this is, where each chip is to keep rows of it.
+const Operator* scattered_by(const SpatialProgram& p, const Cuts& cuts, OperandId operand) {
+  for (const Operator& op : p.operators->operators)
+    if (op.out == operand && cuts.operators[op.id.value].joined_by == CollectiveKind::reduce_scatter) return &op;
+  return nullptr;
+}
+
 // What `chip` holds and computes, as a program of chip 0 that lower, tile and place take from there: its extents, with
 // the offsets of a first slice.
 SpatialProgram slice_for(const SpatialProgram& p, const Cuts& cuts, const ShardPlan& plan, ChipId chip,
@@ -135,7 +142,9 @@ SpatialProgram slice_for(const SpatialProgram& p, const Cuts& cuts, const ShardP
   slice.header.plan = plan;
   slice.operators = p.operators;
   for (const Tensor& whole : p.tensors) {
-    Tensor t = slice_of(whole, cuts.operands[whole.operand.value], cuts.chips, chip, tile);
+    // What is scattered is computed whole: join() has its store take the chip's part.
+    const bool scattered = scattered_by(p, cuts, whole.operand) != nullptr;
+    Tensor t = slice_of(whole, scattered ? OperandCut{} : cuts.operands[whole.operand.value], cuts.chips, chip, tile);
     t.id = TensorId(slice.tensors.size());
     t.chip = ChipId(0);
     t.offset = whole.offset;
@@ -286,8 +295,10 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
     };
     const std::int64_t k = own.offset_k - first.offset_k, n = own.offset_n - first.offset_n;
     if (auto* store = std::get_if<Store>(&s.kind)) {
-      // Where columns are joined, the whole result has a store for each chip's columns: join() adds them.
-      if (cut.joined_by != CollectiveKind::all_gather) move(store->tensor, store->pattern, 0, n);
+      // Where columns are joined, the whole result has a store for each chip's columns: join() adds them. Where rows are
+      // scattered, it gives each chip's store its rows.
+      if (cut.joined_by != CollectiveKind::all_gather && cut.joined_by != CollectiveKind::reduce_scatter)
+        move(store->tensor, store->pattern, 0, n);
     } else if (auto* load = std::get_if<Load>(&s.kind); load && op.kind != OperatorKind::matmul) {
       const auto in = std::find(op.in.begin(), op.in.end(), all.tensor(load->tensor).operand) - op.in.begin();
       if (op.kind == OperatorKind::attention) {
@@ -402,6 +413,8 @@ class Joiner {
 
       if (entry.kind == CollectiveKind::all_gather) {
         store_all(op, entry, stage, store, result, suffix);
+      } else if (entry.kind == CollectiveKind::reduce_scatter) {
+        store_rows(entry, stage, outlet.store, result, suffix);
       } else if (entry.kind == CollectiveKind::all_reduce || chip == entry.members.front()) {
         deliver(entry, stage, outlet.store, result, entry.name + ".result" + suffix);
       } else {
@@ -452,6 +465,18 @@ class Joiner {
     p_.stages[store.value].ports = {input_port(result)};
     p_.stages[store.value].collective = entry.id;
     add_edge(p_, stage, result, store);
+  }
+
+  // The chip stores its part of each page: all the rows of its tensor.
+  void store_rows(const Collective& entry, StageId stage, StageId store, Buffer page, const std::string& suffix) {
+    const auto& to = std::get<Store>(p_.stage(store).kind);
+    AccessPattern& pattern = std::get<Store>(p_.stages[store.value].kind).pattern;
+    const Tensor& rows = p_.tensor(to.tensor);
+    pattern.page_tiles[0] = pattern.extent_tiles[0] =
+        mutated("shard.scattered_rows_of_all", rows.tiles[0], pattern.extent_tiles[0]);
+    const Bytes element = bytes_of(page.dtype);
+    page.page_bytes = ceil_div(page.page_bytes / element, std::uint64_t{cuts_.chips}) * element;
+    deliver(entry, stage, store, page, entry.name + ".result" + suffix);
   }
 
   // Every chip stores every member's columns, each where they belong in the whole.

@@ -241,6 +241,7 @@ class Cutter {
     cuts.chips = plan_.chips;
     for (const Operator& op : graph_.operators)
       cuts.operators.push_back({kinds_[op.id.value], joined_by(op), share_of(op)});
+    for (const Operator& op : graph_.operators) check_scattered(op);
     for (const Operator& op : graph_.operators)
       if (cuts.operators[op.id.value].joined_by == CollectiveKind::all_gather && share_of(op) != Share{plan_.chips, 0})
         out_.error(Code::RDU4116, op.where.empty() ? where_ : op.where,
@@ -282,6 +283,38 @@ class Cutter {
     if (op.kind == OperatorKind::matmul && whole_tiles(split_extent(graph_, op, other), plan_.chips, tile_))
       d->suggest("--shard {} splits its {} axis, {} long, into whole tiles", other == ShardKind::row ? "row" : "column",
                  other == ShardKind::row ? "contraction" : "output column", split_extent(graph_, op, other));
+  }
+
+  // The rows of a scattered result are dealt as they are: nothing is computed of them, so that a part need not be whole
+  // tiles.
+  void check_scattered(const Operator& op) {
+    if (!op.attributes.scattered) return;
+    const std::string& where = op.where.empty() ? where_ : op.where;
+    const Operand& result = graph_.operand(op.out);
+    bool read = false;
+    for_each_use(op.out, [&](const Operator&, std::size_t) { read = true; });
+    if (kinds_[op.id.value] != ShardKind::row) {
+      out_.error(
+              Code::RDU4116, where,
+              "'{}' is cut along its columns, and asks for its result to be scattered by rows, which is what becomes "
+              "of sums",
+              op.name)
+          .suggest("--shard row, or leave out 'scattered'");
+    } else if (result.shape.size() != 2) {
+      out_.error(Code::RDU4116, where, "'{}' has {} axes, and the rows of a matrix alone are scattered yet",
+                 result.name, result.shape.size());
+    } else if (read) {
+      out_.error(Code::RDU4116, where, "'{}' is scattered over {} chips and read again, which is not supported yet",
+                 result.name, plan_.chips);
+    } else if (!divides(result.shape[0], plan_.chips)) {
+      std::string good;
+      for (std::uint32_t n = 1; n <= most_chips_; ++n)
+        if (divides(result.shape[0], n)) good += (good.empty() ? "" : ", ") + std::to_string(n);
+      out_.error(Code::RDU4102, where,
+                 "the rows of '{}' are to be scattered; it has {}, and {} chips do not divide them", result.name,
+                 result.shape[0], plan_.chips)
+          .suggest("these numbers of chips divide them: {}; neither --uneven nor --pad deals out rows", good);
+    }
   }
 
   // What would work: other numbers of chips, unequal slices, padding.
@@ -361,6 +394,7 @@ class Cutter {
     if (kinds_[op.id.value] == ShardKind::none) return std::nullopt;
     if (kinds_[op.id.value] == ShardKind::column)
       return others_columns ? std::optional(CollectiveKind::all_gather) : std::nullopt;
+    if (op.attributes.scattered) return CollectiveKind::reduce_scatter;
     // A result that is read again is wanted on every chip, whatever the plan says of results that are only stored.
     return !read && plan_.collective == CollectiveKind::reduce ? CollectiveKind::reduce : CollectiveKind::all_reduce;
   }
@@ -368,6 +402,7 @@ class Cutter {
   OperandCut operand_cut(const Operand& operand, const Cuts& cuts) const {
     if (const auto writer = writer_of(graph_, operand.id)) {
       const OperatorCut& op = cuts.operators[writer->value];
+      if (op.joined_by == CollectiveKind::reduce_scatter) return {0u, false, {plan_.chips, 0}};
       if (op.joined_by) return {std::nullopt, op.joined_by == CollectiveKind::reduce, {}};
       return result(graph_.operators[writer->value]);
     }

@@ -1,7 +1,7 @@
 // Which part of every operand each chip holds, and which part of every operator it computes, under a shard plan.
 //
 //   row       C(m x n) = sum over chips c of A[:, kc] B[kc, :]: every chip has a full-shape partial sum,
-//             which a reduction joins
+//             which a reduction joins; one that the operator asks to be scattered leaves each chip with rows of its own
 //   column    C[:, nc] = A B[:, nc]: every chip owns columns; an all-gather joins them where a reader needs others
 //
 // A point-wise operator that reads what a column-parallel one left on its chips works on those columns, as if it were
@@ -51,9 +51,10 @@ struct OperandCut {
 
 // One operator, over all chips.
 struct OperatorCut {
-  ShardKind kind = ShardKind::row;          // of what is no matmul: column, or none
-  std::optional<CollectiveKind> joined_by;  // row: reduce or all_reduce; column: all_gather where a reader needs it
-  Share share;                              // as of an operand; of a row, its parts are the chips
+  ShardKind kind = ShardKind::row;  // of what is no matmul: column, or none
+  // row: reduce, all_reduce or reduce_scatter; column: all_gather where a reader needs it
+  std::optional<CollectiveKind> joined_by;
+  Share share;  // as of an operand; of a row, its parts are the chips
   friend bool operator==(const OperatorCut&, const OperatorCut&) = default;
 };
 

@@ -82,14 +82,15 @@ struct Score {
 
 class Scorer {
  public:
-  Scorer(const Work& w, const ProductStack& stack, DType operand, DType result, const Target& t)
-      : w_(w), stack_(stack), operand_(operand), result_(result), t_(t) {}
+  // `scattered`: a collective leaves each chip a part of every page.
+  Scorer(const Work& w, const ProductStack& stack, DType operand, DType result, bool scattered, const Target& t)
+      : w_(w), stack_(stack), operand_(operand), result_(result), scattered_(scattered), t_(t) {}
 
   // Bytes that the plan keeps in the busiest site's PMU, the room that a collective will want for landings included.
   Bytes site_bytes(const BlockPlan& p) const {
     const Bytes acc = out_bytes(p, accumulator_of(operand_));
     const std::uint64_t folds = p.sites_k > 1 ? p.sites_k : 0;
-    return 2 * (a_bytes(p) + b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + 4 * acc;
+    return 2 * (a_bytes(p) + b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + (scattered_ ? 2 : 4) * acc;
   }
 
   Score score(const BlockPlan& p) const {
@@ -173,18 +174,21 @@ class Scorer {
   const Work& w_;
   const ProductStack& stack_;
   DType operand_, result_;
+  bool scattered_;
   const Target& t_;
 };
 
 // What the sites of a chip must keep for the collectives of `plan`, which come to be after tiling. Where the algorithm
 // is open, what the most frugal one takes.
-SiteDemand kept_for_collectives(const ShardPlan& plan, DType operand, DType result, const Target& target) {
+SiteDemand kept_for_collectives(const ShardPlan& plan, const Operator& op, DType operand, DType result,
+                                const Target& target) {
   if (plan.chips < 2) return {};
   const bool convert = accumulator_of(operand) != result;
   if (plan.kind == ShardKind::column)
     return counts_of(CollectiveKind::all_gather, plan.algorithm, plan.chips, convert, target);
   const bool open = plan.algorithm == CollectiveAlgorithm::automatic;
-  return counts_of(plan.collective, open ? CollectiveAlgorithm::ring : plan.algorithm, plan.chips, convert, target);
+  const CollectiveKind kind = op.attributes.scattered ? CollectiveKind::reduce_scatter : plan.collective;
+  return counts_of(kind, open ? CollectiveAlgorithm::ring : plan.algorithm, plan.chips, convert, target);
 }
 
 // Beyond so many chips partial sums cross in pages of at least so many flits: each is cut for the members of a node, and each
@@ -264,8 +268,8 @@ struct Best {
 };
 
 std::optional<BlockPlan> best_plan(const Work& w, const ProductStack& stack, const SchedulePin& pin, DType operand,
-                                   DType result, std::uint64_t most_split, const Target& t) {
-  const Scorer scorer(w, stack, operand, result, t);
+                                   DType result, std::uint64_t most_split, const Target& t, bool scattered = false) {
+  const Scorer scorer(w, stack, operand, result, scattered, t);
   Best whole, in_slices;
   for_each_plan(w, stack, pin, most_split, t, scorer,
                 [&](const BlockPlan& p) { (p.sites_k == 1 ? whole : in_slices).add(scorer.score(p)); });
@@ -312,9 +316,17 @@ std::optional<BlockPlan> plan_of(const SpatialProgram& program, const Work& w, c
   if (op.kind == OperatorKind::rotary) return rotary_plan(graph, w, pin, t);
   if (op.kind != OperatorKind::matmul) return row_plan(graph, w, pin, t);
   const DType operand = graph.operand(op.in[0]).dtype, result = graph.operand(op.out).dtype;
-  const SiteDemand kept = kept_for_collectives(program.header.plan, operand, result, t);
+  const SiteDemand kept = kept_for_collectives(program.header.plan, op, operand, result, t);
   const std::uint64_t split = most_split(t, kept, graph.operators.size());
   const bool is_joined = w.k != whole_work_of(graph, op).k;
+  if (is_joined && op.attributes.scattered) {
+    // Every chip keeps rows of its own of every page.
+    const auto rows = static_cast<std::uint32_t>(tiles_of(w.m, t.native_tile));
+    if (pin.block_m.value_or(rows) != rows || pin.unroll_m.value_or(1) != 1) return std::nullopt;
+    SchedulePin all_rows = pin;
+    all_rows.block_m = rows;
+    return best_plan(w, product_stack(graph, op), all_rows, operand, result, split, t, true);
+  }
   if (is_joined && program.header.plan.chips > few_chips && !pin.block_n && !pin.unroll_n) {
     SchedulePin wide = pin;
     wide.block_n = least_columns_joined(w, accumulator_of(operand), t);
@@ -333,8 +345,9 @@ void tell_why(const SpatialProgram& program, const Work& w, bool pinned, const T
       out.error(Code::RDU4112, where, "attention '{}' of {} keys has no room on the {} sites of target '{}'", op.name,
                 w.k, target.sites(), target.name);
     else if (multiplies)
-      out.error(Code::RDU4112, where, "no way to cut matmul '{}' ({} x {} x {}) fits a site's {} of PMU", op.name, w.m,
-                w.k, w.n, format_bytes(target.pmu.capacity_bytes));
+      out.error(Code::RDU4112, where, "no way to cut matmul '{}' ({} x {} x {}){} fits a site's {} of PMU", op.name,
+                w.m, w.k, w.n, op.attributes.scattered ? ", all rows of a page together as they are scattered," : "",
+                format_bytes(target.pmu.capacity_bytes));
     else
       out.error(Code::RDU4112, where, "{} '{}' asks for more than a site, or a chip, of target '{}' has",
                 name_of(op.kind), op.name, target.name);

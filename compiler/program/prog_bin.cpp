@@ -285,7 +285,7 @@ Offset<fb::Operand> put(Builder& b, const Operand& operand) {
 
 Offset<fb::Operator> put(Builder& b, const Operator& op) {
   const auto& [id, name, kind, in, out, attributes, where] = op;
-  const auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end] = attributes;
+  const auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end, scattered] = attributes;
   const auto name_at = put(b, name);
   const auto in_at = put(b, in);
   const auto axes_at = put(b, axes);
@@ -293,7 +293,7 @@ Offset<fb::Operator> put(Builder& b, const Operator& op) {
   const auto end_at = put(b, end);
   static_cast<void>(where);
   return fb::CreateOperator(b, id.value, name_at, schema(kind), in_at, out.value, transposed, put(epsilon), heads,
-                            kv_heads, put(scale), causal, window, axes_at, begin_at, end_at);
+                            kv_heads, put(scale), causal, window, axes_at, begin_at, end_at, scattered);
 }
 
 Offset<fb::SchedulePin> put(Builder& b, const SchedulePin& pin) {
@@ -986,6 +986,7 @@ Operator get_operator(Reader& r, const fb::Operator& row) {
   a.axes = r.numbers(row.axes());
   a.begin = r.numbers(row.begin());
   a.end = r.numbers(row.end());
+  a.scattered = row.scattered();
   return out;
 }
 

@@ -75,7 +75,7 @@ void fields(Io& io, typename Io::template Ref<Operand> operand) {
 template <class Io>
 void fields(Io& io, typename Io::template Ref<OperatorAttributes> attributes) {
   const OperatorAttributes usual;
-  auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end] = attributes;
+  auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end, scattered] = attributes;
   io.brief("transposed", transposed);
   io.brief("epsilon", epsilon);
   io.brief("heads", heads);
@@ -86,6 +86,7 @@ void fields(Io& io, typename Io::template Ref<OperatorAttributes> attributes) {
   io.brief("axes", axes);
   io.brief("begin", begin);
   io.brief("end", end);
+  io.brief("scattered", scattered);
 }
 
 template <class Io>

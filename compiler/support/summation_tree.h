@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "compiler/support/ids.h"
@@ -31,7 +32,7 @@ struct SummationNode {
 
 struct SummationTree {
   SummationTreeId id;
-  OperatorId op;           // the matmul whose output is summed
+  OperatorId op;  // the matmul whose output is summed
   std::uint32_t chunk = 0;
   std::uint32_t chunks = 1;
   std::vector<SummationNode> nodes;  // the last is the root
@@ -48,6 +49,11 @@ struct ElementRange {
 };
 constexpr ElementRange chunk_range(std::uint64_t elements, std::uint32_t chunk, std::uint32_t chunks) {
   return {elements * chunk / chunks, elements * (chunk + 1) / chunks};
+}
+// The rows that a run of elements of a page of `cols` columns is; nothing where it is empty, or begins or ends within one.
+constexpr std::optional<ElementRange> whole_rows(const ElementRange& run, std::uint64_t cols) {
+  if (run.begin >= run.end || cols == 0 || run.begin % cols != 0 || run.end % cols != 0) return std::nullopt;
+  return ElementRange{run.begin / cols, run.end / cols};
 }
 
 }  // namespace rdusim

@@ -24,6 +24,8 @@ std::string_view name_of(Attribute attribute) {
       return "begin";
     case Attribute::end:
       return "end";
+    case Attribute::scattered:
+      return "scattered";
   }
   return "";
 }
@@ -31,6 +33,7 @@ std::string_view name_of(Attribute attribute) {
 bool takes(OperatorKind kind, Attribute attribute) {
   switch (attribute) {
     case Attribute::transposed:
+    case Attribute::scattered:
       return kind == OperatorKind::matmul;
     case Attribute::epsilon:
       return kind == OperatorKind::rms_norm || kind == OperatorKind::layer_norm;
@@ -74,6 +77,8 @@ bool is_default(const OperatorAttributes& attributes, Attribute attribute) {
       return attributes.begin == usual.begin;
     case Attribute::end:
       return attributes.end == usual.end;
+    case Attribute::scattered:
+      return attributes.scattered == usual.scattered;
   }
   return true;
 }

@@ -20,10 +20,23 @@ inline constexpr auto all_operator_kinds = [] {
 }();
 
 // The members of OperatorAttributes, by their names.
-enum class Attribute : std::uint8_t { transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end };
-inline constexpr std::array all_attributes = {
-    Attribute::transposed, Attribute::epsilon, Attribute::heads, Attribute::kv_heads, Attribute::scale,
-    Attribute::causal,     Attribute::window,  Attribute::axes,  Attribute::begin,    Attribute::end};
+enum class Attribute : std::uint8_t {
+  transposed,
+  epsilon,
+  heads,
+  kv_heads,
+  scale,
+  causal,
+  window,
+  axes,
+  begin,
+  end,
+  scattered
+};
+inline constexpr std::array all_attributes = {Attribute::transposed, Attribute::epsilon,  Attribute::heads,
+                                              Attribute::kv_heads,   Attribute::scale,    Attribute::causal,
+                                              Attribute::window,     Attribute::axes,     Attribute::begin,
+                                              Attribute::end,        Attribute::scattered};
 std::string_view name_of(Attribute attribute);
 
 // Whether a kind knows the attribute; one that it does not know keeps its default.

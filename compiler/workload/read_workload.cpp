@@ -721,6 +721,9 @@ class WorkloadReader {
         case Attribute::end:
           a.end = integers_at(*node, named);
           break;
+        case Attribute::scattered:
+          a.scattered = boolean_at(*node, named).value_or(false);
+          break;
       }
     }
     for (const Attribute attribute :

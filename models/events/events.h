@@ -11,6 +11,7 @@
 #include <span>
 
 #include "compiler/support/ids.h"
+#include "compiler/support/summation_tree.h"
 #include "compiler/support/units.h"
 
 namespace rdusim {
@@ -45,6 +46,19 @@ struct PageTag {
   ProvenanceId provenance = 0;
   friend bool operator==(const PageTag&, const PageTag&) = default;
 };
+
+// Whole rows that were cut from a page, as the page of just those rows that a store of whole pages takes them for. Others
+// stay as they are.
+constexpr PageTag as_page_of_rows(PageTag t) {
+  if (t.chunks <= 1) return t;
+  const auto rows = whole_rows(chunk_range(std::uint64_t{t.rows} * t.cols, t.chunk, t.chunks), t.cols);
+  if (!rows) return t;
+  t.row += rows->begin;
+  t.rows = static_cast<std::uint32_t>(rows->size());
+  t.chunk = 0;
+  t.chunks = 1;
+  return t;
+}
 
 // The numbers of what stages make lie above those of all operands.
 inline constexpr std::uint32_t first_value = 0x80000000u;

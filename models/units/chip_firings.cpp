@@ -426,7 +426,7 @@ void Chip::start_store(std::uint32_t stage) {
   if (page.header != nullptr) {
     kept.tag.trip = page.tag.trip;
     // A page of another block holds nothing that belongs to this one.
-    const PageTag& own = page.header->tag;
+    const PageTag own = of == 1 ? as_page_of_rows(page.tag) : page.header->tag;
     const PageTag due = in_heads(sp, sp.store->pattern, kept.tag);
     if (own.operand == due.operand && own.row == due.row && own.col == due.col && own.rows == due.rows &&
         own.cols == due.cols)

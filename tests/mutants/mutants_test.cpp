@@ -55,6 +55,7 @@ enum class Input {
   halving,          // over five
   tree,             // over four
   hierarchical,     // over three, in nodes of two
+  scatter,          // rows of three chips each, in a ring
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
   ring_gather,      // over three
@@ -218,6 +219,12 @@ Compiled input(Input which) {
       in_pairs.node_chips = 2;
       return sharded(one_matmul(64, 192, 96), in_pairs,
                      over(3, ShardKind::row, Kind::all_reduce, Algorithm::hierarchical));
+    }
+    case Input::scatter: {
+      Compiled c =
+          sharded(one_matmul(48, 192, 96), sn40l(), over(3, ShardKind::row, Kind::all_reduce, Algorithm::ring));
+      c.graph.operators.front().attributes.scattered = true;
+      return c;
     }
     case Input::ring_reduce:
       return sharded(one_matmul(64, 192, 96, DType::bf16, DType::bf16), sn40l(),
@@ -384,6 +391,10 @@ constexpr Row table[] = {
     {"expand.route_to_the_wrong_chip", Input::direct, Who::verifier, Code::RDU3034},
     {"expand.fold_skips_a_partial", Input::through_one, Who::verifier, Code::RDU3024},
     {"expand.partial_of_another_chunk", Input::direct, Who::verifier, Code::RDU3024},
+    {"shard.scattered_rows_of_all", Input::scatter, Who::verifier, Code::RDU3015},
+    {"collective.scattered_to_the_next", Input::scatter, Who::verifier, Code::RDU3032},
+    {"expand.part_of_the_next_member", Input::scatter, Who::verifier, Code::RDU3024},
+    {"expand.scattered_without_adding", Input::scatter, Who::verifier, Code::RDU3024},
     {"expand.halving_drops_a_step", Input::halving, Who::verifier, Code::RDU3024},
     {"expand.halving_partners_swapped", Input::halving, Who::verifier, Code::RDU3024},
     {"expand.halving_blocks_stored_in_rising_order", Input::halving, Who::verifier, Code::RDU3024},
@@ -440,8 +451,8 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 TEST_CASE("what is compiled without a mistake passes") {
   for (const Input which :
        {Input::slices, Input::direct, Input::ring, Input::through_one, Input::halving, Input::tree, Input::hierarchical,
-        Input::ring_reduce, Input::gather, Input::ring_gather, Input::trains, Input::ring_trains, Input::transposed,
-        Input::attention, Input::stack, Input::direct_wormhole, Input::moves, Input::rotary}) {
+        Input::ring_reduce, Input::scatter, Input::gather, Input::ring_gather, Input::trains, Input::ring_trains,
+        Input::transposed, Input::attention, Input::stack, Input::direct_wormhole, Input::moves, Input::rotary}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

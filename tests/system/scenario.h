@@ -29,6 +29,7 @@ struct Matmul {
   Pattern x = {61, 30};
   Pattern w = {89, 44};
   std::string schedule;  // keys of [schedule.matmul0], if any
+  bool scattered = false;
 
   std::string toml() const;
   // SHA-256 of the result's little-endian bytes, from the definition: int32 wraps, and so does int64; floats where

@@ -103,11 +103,13 @@ TEST_CASE("every algorithm is proved for every number of chips") {
   const Target t = test::sn40l();
   for (const auto algorithm :
        {CollectiveAlgorithm::through_one, CollectiveAlgorithm::direct, CollectiveAlgorithm::ring})
-    for (const auto kind : {CollectiveKind::reduce, CollectiveKind::all_reduce})
+    for (const auto kind : {CollectiveKind::reduce, CollectiveKind::all_reduce, CollectiveKind::reduce_scatter})
       for (const std::uint32_t chips : {2u, 3u, 5u, 8u}) {
         CAPTURE(chips);
         const SpatialProgram p =
-            compiled(test::one_matmul(32, 32 * 2 * 120, 96), t, test::over(chips, ShardKind::row, kind, algorithm));
+            compiled(kind == CollectiveKind::reduce_scatter ? test::one_scattered_matmul(120, 32 * 2 * 120, 96)
+                                                            : test::one_matmul(32, 32 * 2 * 120, 96),
+                     t, test::over(chips, ShardKind::row, kind, algorithm));
         check_agrees(p, t);
         CHECK(p.certificate->outputs.front().contributions % chips == 0);
         CHECK(p.certificate->outputs.size() == (kind == CollectiveKind::reduce ? 1 : chips));
@@ -152,6 +154,21 @@ TEST_CASE("a program that drops its reduction is refuted") {
   auto& fold = std::get<Generic>(stage(p, "down.fold").kind);
   fold.bodies = {{1, {{ExprOp::operand, 0, 0}}}, {1, {{ExprOp::accumulator, 0, 0}}}};
   check_only_refuted(p, sample::target(), ObligationKind::reduction_completeness, "[256, 512) is missing");
+}
+
+TEST_CASE("rows of a reduce-scatter that change places are refuted") {
+  const Target t = test::sn40l();
+  for (const auto algorithm :
+       {CollectiveAlgorithm::through_one, CollectiveAlgorithm::direct, CollectiveAlgorithm::ring}) {
+    SpatialProgram p = compiled(test::one_scattered_matmul(12, 192, 64), t,
+                                test::over(3, ShardKind::row, CollectiveKind::all_reduce, algorithm));
+    std::vector<Tensor*> parts;
+    for (Tensor& y : p.tensors)
+      if (y.role == TensorRole::output) parts.push_back(&y);
+    REQUIRE(parts.size() == 3);
+    std::swap(parts[0]->offset, parts[2]->offset);
+    check_only_refuted(p, t, ObligationKind::reduction_completeness, "stores a sum of operator 0");
+  }
 }
 
 TEST_CASE("a doubled contribution is refuted") {

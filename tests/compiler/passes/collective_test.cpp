@@ -27,6 +27,7 @@ constexpr std::array all_algorithms = {Algorithm::through_one, Algorithm::direct
 // Those that carry out a kind of reduction.
 std::vector<Algorithm> forms_of(Kind kind) {
   if (kind == Kind::all_reduce) return {all_algorithms.begin(), all_algorithms.end()};
+  if (kind == Kind::reduce_scatter) return {Algorithm::through_one, Algorithm::direct, Algorithm::ring};
   return {Algorithm::through_one, Algorithm::direct, Algorithm::ring, Algorithm::tree};
 }
 
@@ -186,10 +187,17 @@ void check_all(const SpatialProgram& p, const Target& t) {
   for (const Buffer& b : p.buffers) CHECK(names.insert(b.name).second);
 }
 
+// One that is reduced in that way.
+OperatorGraph matmul_of(Kind kind, std::int64_t m, std::int64_t k, std::int64_t n, DType type = DType::int8,
+                        DType result = DType::int32) {
+  return kind == Kind::reduce_scatter ? one_scattered_matmul(m, k, n, type, result) : one_matmul(m, k, n, type, result);
+}
+
 // Reductions of one matmul whose output is ragged, cut over sites and, where asked, along the contraction on the chip.
 SpatialProgram reduction(std::uint32_t n, Kind kind, Algorithm algorithm, const Target& t, DType result = DType::int32,
                          std::uint32_t unroll_k = 1) {
-  OperatorGraph g = one_matmul(40, 64 * n, 100, is_integer(result) ? DType::int8 : DType::bf16, result);
+  const std::int64_t rows = kind == Kind::reduce_scatter ? 7 * std::int64_t{n} : 40;  // of two tiles, beyond four chips
+  OperatorGraph g = matmul_of(kind, rows, 64 * n, 100, is_integer(result) ? DType::int8 : DType::bf16, result);
   SchedulePin pin;
   pin.op = OperatorId(0);
   pin.unroll_k = unroll_k;
@@ -213,7 +221,7 @@ std::vector<Algorithm> with_hierarchical(Kind kind, std::uint32_t n) {
 TEST_CASE("every form of a reduction, over 2 to 9 chips, is sound and adds every partial once") {
   const Target t = sn40l();
   for (std::uint32_t n = 2; n <= 9; ++n)
-    for (const Kind kind : {Kind::reduce, Kind::all_reduce})
+    for (const Kind kind : {Kind::reduce, Kind::all_reduce, Kind::reduce_scatter})
       for (const Algorithm a : forms_of(kind)) {
         CAPTURE(n);
         CAPTURE(int(kind));
@@ -228,7 +236,7 @@ TEST_CASE("every form of a reduction, over 2 to 9 chips, is sound and adds every
 TEST_CASE("every form works where the chip splits the contraction further and where the result is narrower") {
   const Target t = sn40l();
   for (const std::uint32_t n : {2u, 3u, 4u})
-    for (const Kind kind : {Kind::reduce, Kind::all_reduce})
+    for (const Kind kind : {Kind::reduce, Kind::all_reduce, Kind::reduce_scatter})
       for (const Algorithm a : forms_of(kind)) {
         CAPTURE(n);
         CAPTURE(int(kind));
@@ -240,13 +248,13 @@ TEST_CASE("every form works where the chip splits the contraction further and wh
 TEST_CASE("every form works with semaphores and with barriers") {
   for (const Target& t : {full_mesh(wormhole(), 4), full_mesh(barrier_machine(), 4)})
     for (const std::uint32_t n : {2u, 3u})
-      for (const Kind kind : {Kind::reduce, Kind::all_reduce})
+      for (const Kind kind : {Kind::reduce, Kind::all_reduce, Kind::reduce_scatter})
         for (const Algorithm a : forms_of(kind)) {
           CAPTURE(t.name);
           CAPTURE(n);
           CAPTURE(int(kind));
           CAPTURE(int(a));
-          OperatorGraph g = one_matmul(32, 64 * n, 64);
+          OperatorGraph g = matmul_of(kind, 12, 64 * n, 64);
           SchedulePin pin;
           pin.op = OperatorId(0);
           pin.unroll_k = 1;
@@ -357,6 +365,52 @@ TEST_CASE("ring: one edge and one landing a chip, own chunks sent first, and chu
     // Chunk r is added from member r on.
     CHECK(p.trees[r].chunk == r);
     CHECK(p.trees[r].nodes.front().chip == ChipId(r));
+  }
+}
+
+TEST_CASE("reduce-scatter: each chip adds its rows of every partial and stores just those") {
+  const Target t = sn40l();
+  const std::uint32_t n = 4;
+  const SpatialProgram direct = reduction(n, Kind::reduce_scatter, Algorithm::direct, t);
+  const SpatialProgram ring = reduction(n, Kind::reduce_scatter, Algorithm::ring, t);
+  const SpatialProgram through = reduction(n, Kind::reduce_scatter, Algorithm::through_one, t);
+  CHECK(count_of<Recv>(direct) == n * (n - 1));
+  CHECK(count_of<Recv>(ring) == n);
+  CHECK(count_of<Recv>(through) == 2 * (n - 1));
+  for (const SpatialProgram* p : {&direct, &ring, &through})
+    for (std::uint32_t c = 0; c < n; ++c) {
+      const std::string at = "_c" + std::to_string(c);
+      const Tensor* y = tensor_named(*p, "y" + at);
+      CHECK(y->offset == std::vector<std::int64_t>{7 * std::int64_t{c}, 0});
+      CHECK(y->shape == std::vector<std::int64_t>{7, 100});
+      const Stage* store = stage_named(*p, "down.store" + at);
+      REQUIRE(store);
+      CHECK(std::get<Store>(store->kind).chunks.empty());
+      CHECK(std::get<Store>(store->kind).pattern.extent_tiles == y->tiles);
+    }
+  const auto& members = ring.collectives[0].members;
+  for (std::uint32_t r = 0; r < n; ++r) {
+    const Stage* s = stage_named(ring, "down.reduce_scatter.ring_c" + std::to_string(members[r].value));
+    REQUIRE(s);
+    CHECK(cycle_length(std::get<Generic>(s->kind).bodies) == n);
+    CHECK(at_phase(s->ports[0].chunk, n - 1) == Chunk{members[r].value, n});
+    CHECK(at_phase(s->ports[0].chunk, 0) == Chunk{members[(r + n - 1) % n].value, n});
+    // What a member keeps is added from the one after it on, and last its own.
+    const Sum& sum = ring.trees[members[r].value].nodes;
+    CHECK(sum.front().chip == members[(r + 1) % n]);
+  }
+  CHECK(direct.trees.size() == n);
+  CHECK(through.trees.size() == 1);
+}
+
+TEST_CASE("reduce-scatter: other forms are refused with those that there are") {
+  const Target t = sn40l();
+  for (const Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical}) {
+    const auto r =
+        collective(sharded(one_scattered_matmul(32, 256, 64), over(4, ShardKind::row, Kind::all_reduce, a), t), t);
+    REQUIRE(!r.ok());
+    REQUIRE(r.diagnostics().contains(Code::RDU4114));
+    CHECK(has(r.diagnostics().list().front().help.front(), "--collective direct, --collective ring"));
   }
 }
 
@@ -488,13 +542,13 @@ TEST_CASE("what a form is said to ask of a site is what it asks") {
   Target t = sn40l();
   t.node_chips = 2;
   for (std::uint32_t n = 2; n <= 6; ++n)
-    for (const Kind kind : {Kind::reduce, Kind::all_reduce})
+    for (const Kind kind : {Kind::reduce, Kind::all_reduce, Kind::reduce_scatter})
       for (const Algorithm a : with_hierarchical(kind, n))
         for (const DType type : {DType::fp32, DType::bf16}) {
           CAPTURE(n);
           CAPTURE(int(kind));
           CAPTURE(int(a));
-          OperatorGraph g = one_matmul(32, 64 * n, 32, DType::bf16, type);
+          OperatorGraph g = matmul_of(kind, 60, 64 * n, 32, DType::bf16, type);
           const SpatialProgram before = sharded(g, over(n, ShardKind::row, kind, a), t);
           const SpatialProgram after = joined(g, over(n, ShardKind::row, kind, a), t);
           const SiteDemand said =

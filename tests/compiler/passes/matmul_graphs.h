@@ -46,6 +46,14 @@ inline OperatorGraph one_matmul(std::int64_t m, std::int64_t k, std::int64_t n, 
   return g;
 }
 
+// The same; chips that sum it up keep rows of their own.
+inline OperatorGraph one_scattered_matmul(std::int64_t m, std::int64_t k, std::int64_t n, DType type = DType::int8,
+                                          DType result = DType::int32) {
+  OperatorGraph g = one_matmul(m, k, n, type, result);
+  g.operators[0].attributes.scattered = true;
+  return g;
+}
+
 // y = x w^T: m x k by n x k.
 inline OperatorGraph one_transposed_matmul(std::int64_t m, std::int64_t k, std::int64_t n, DType type = DType::int8,
                                            DType result = DType::int32) {

@@ -454,6 +454,54 @@ TEST_CASE("reduce stores the result on the first chip only") {
   CHECK(p.collectives[0].kind == CollectiveKind::reduce);
 }
 
+TEST_CASE("a scattered result: every chip sums all rows, and stores its own, whole tiles or not") {
+  for (const std::uint32_t chips : {2u, 3u, 4u, 6u, 12u}) {
+    CAPTURE(chips);
+    const SpatialProgram p = sharded(one_scattered_matmul(36, 32 * 12 * 2, 80), over(chips), sn40l());
+    check_references(p);
+    check_slices(p);
+    CHECK(count_of<Store>(p) == chips);
+    REQUIRE(p.collectives.size() == 1);
+    CHECK(p.collectives[0].kind == CollectiveKind::reduce_scatter);
+    CHECK(p.collectives[0].bytes == std::vector<Bytes>(chips, 36 * 80 * 4));
+    for (const Work& w : p.work) {
+      CHECK(w.m == 36);
+      CHECK(w.plan->block_m == 2);
+      CHECK(w.plan->sites_m * w.plan->rounds_m == 1);
+    }
+    for (std::size_t c = 0; c < chips; ++c) {
+      const Tensor* y = tensor_named(p, "y_c" + std::to_string(c));
+      CHECK(y->shape == std::vector<std::int64_t>{36 / chips, 80});
+      CHECK(y->offset == std::vector<std::int64_t>{36 / chips * std::int64_t(c), 0});
+      CHECK(y->replicas == 1);
+    }
+  }
+  // On one chip, and of columns, there is nothing to scatter.
+  const SpatialProgram alone = sharded(one_scattered_matmul(36, 768, 80), over(1), sn40l());
+  CHECK(alone.collectives.empty());
+}
+
+TEST_CASE("a scattered result is refused where its rows do not divide, where it is read, and where columns are cut") {
+  const auto refused = [](const OperatorGraph& g, const ShardPlan& plan, Code code, const std::string& text) {
+    const auto r = shard(placed(g, sn40l()), plan, sn40l());
+    REQUIRE(!r.ok());
+    INFO(text_of(r.diagnostics()));
+    REQUIRE(r.diagnostics().list().size() == 1);
+    const Diagnostic& d = r.diagnostics().list().front();
+    CHECK(d.code == code);
+    CHECK(d.message.find(text) != std::string::npos);
+  };
+  const OperatorGraph g = one_scattered_matmul(36, 32 * 5, 160);
+  refused(g, over(5), Code::RDU4102, "it has 36, and 5 chips do not divide them");
+  ShardPlan uneven = over(5);
+  uneven.uneven = true;
+  refused(g, uneven, Code::RDU4102, "it has 36, and 5 chips do not divide them");
+  refused(g, over(5, ShardKind::column), Code::RDU4116, "is cut along its columns");
+  OperatorGraph chain = two_matmuls(32, 128, 256, 64);
+  chain.operators[0].attributes.scattered = true;
+  refused(chain, over(2), Code::RDU4116, "is scattered over 2 chips and read again");
+}
+
 TEST_CASE("column-parallel: each chip stores its columns, and nothing crosses") {
   const SpatialProgram p = sharded(one_matmul(32, 512, 384), over(3, ShardKind::column), sn40l());
   check_references(p);

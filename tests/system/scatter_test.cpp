@@ -1,0 +1,118 @@
+// Results whose rows chips keep apart: a reduce-scatter gives the bits of the whole product, each chip has just its rows,
+// and what breaks on the way is caught.
+#include <doctest/doctest.h>
+
+#include <iterator>
+
+#include "tests/system/json_path.h"
+#include "tests/system/scenario.h"
+
+namespace rdusim::test::scatter_test {
+namespace {
+
+Matmul scattered(std::int64_t m, std::int64_t k, std::int64_t n, const std::string& dtype = "int8") {
+  Matmul w = matmul(m, k, n, dtype);
+  w.scattered = true;
+  return w;
+}
+
+TEST_CASE("every number of chips from 2 to 16 keeps its rows of the exact product, by every algorithm") {
+  const Folder folder;
+  for (int chips = 2; chips <= 16; ++chips) {
+    // Seven rows a chip: no whole tiles, and of up to four tiles a page.
+    const Matmul workload = scattered(7 * chips, 32 * chips, 72);
+    const std::string expected = workload.sha256();
+    for (const std::string algorithm : {"through-one", "direct", "ring", "auto"}) {
+      CAPTURE(chips);
+      CAPTURE(algorithm);
+      const Json report = compile_and_run(
+          folder, workload, {"--chips", std::to_string(chips), "--shard", "row", "--collective", algorithm});
+      check_exact_pass(report);
+      CHECK(text(report, "outputs", 0, "sha256") == expected);
+      REQUIRE(list(report, "collectives").size() == 1);
+      CHECK(text(report, "collectives", 0, "kind") == "reduce_scatter");
+      CHECK(number(report, "collectives", 0, "contributions") == chips);
+      CHECK(number(report, "collectives", 0, "bytes") == 7 * chips * 72 * 4);
+      std::int64_t written = 0;
+      for (const Json& memory : list(report, "memories")) written += number(memory, "write_bytes");
+      CHECK(written == 7 * chips * 72 * 4);  // all chips together, once
+    }
+  }
+}
+
+TEST_CASE("a scattered product is the same in every dtype, on every machine, in pages of up to eight tiles of rows") {
+  const Folder folder;
+  for (const std::string dtype : {"int8", "int32", "int64", "bf16", "fp32", "fp8_e4m3"})
+    for (const std::string& target : {std::string("sn40l"), std::string("wormhole"), barrier_target()})
+      for (const std::string chips : {"2", "4", "6"})
+        for (const std::int64_t rows : {12, 240}) {
+          CAPTURE(dtype);
+          CAPTURE(target);
+          CAPTURE(chips);
+          CAPTURE(rows);
+          const Matmul workload = scattered(rows, 32 * 12, 40, dtype);
+          const Json report = compile_and_run(
+              folder, workload, {"--target", target, "--chips", chips, "--shard", "row", "--collective", "ring"});
+          check_exact_pass(report);
+          CHECK(text(report, "outputs", 0, "sha256") == workload.sha256());
+        }
+}
+
+TEST_CASE("uneven and padded contractions are scattered, too") {
+  const Folder folder;
+  for (const std::string option : {"--uneven", "--pad"})
+    for (const std::string algorithm : {"direct", "ring"}) {
+      const Matmul workload = scattered(33, 11 * 32 + 5, 40);
+      const Json report =
+          compile_and_run(folder, workload, {"--chips", "3", "--shard", "row", option, "--collective", algorithm});
+      check_exact_pass(report);
+      CHECK(text(report, "outputs", 0, "sha256") == workload.sha256());
+    }
+}
+
+TEST_CASE("rows that chips do not divide are refused with the numbers that do") {
+  const Folder folder;
+  const Outcome outcome = refused(folder, scattered(30, 32 * 4, 40), {"--chips", "4", "--shard", "row"}, "RDU4102");
+  CHECK(outcome.err.find("1, 2, 3, 5, 6, 10, 15") != std::string::npos);
+}
+
+TEST_CASE("more rows than a site can hold at once are refused") {
+  const Folder folder;
+  const Outcome outcome = refused(folder, scattered(4096, 32 * 4, 40), {"--chips", "4", "--shard", "row"}, "RDU4107");
+  CHECK(outcome.err.find("all rows of a page together as they are scattered") != std::string::npos);
+}
+
+TEST_CASE("no fault of a reduce-scatter is missed, with values and without") {
+  for (const std::string algorithm : {"direct", "ring", "through-one"})
+    for (const bool timing_only : {false, true}) {
+      CAPTURE(algorithm);
+      CAPTURE(timing_only);
+      const Folder folder;
+      Matmul workload = scattered(48, 192, 96);
+      workload.schedule = "sites = 1";
+      compile(folder, workload, {"--chips", "3", "--shard", "row", "--collective", algorithm});
+      std::vector<std::string> options = {"faults", "prog.bin", "--json", "--seeds", "3"};
+      if (timing_only) options.push_back("--timing-only");
+      const Json m = parsed(rdusim_ok(options, folder).out);
+      CHECK(list(m, "faults").size() > 20);
+      for (const Json& f : list(m, "faults")) {
+        CHECK(text(f, "fate") != "missed");
+        CHECK(text(f, "fate") != "elsewhere");
+      }
+    }
+}
+
+TEST_CASE("a portable program is scattered as it is loaded") {
+  const Folder folder;
+  const Matmul workload = scattered(32, 512, 40);
+  compile(folder, workload, {});
+  for (const std::string chips : {"1", "4", "16"}) {
+    const Json report = run(folder, {"--chips", chips});
+    check_exact_pass(report);
+    CHECK(text(report, "outputs", 0, "sha256") == workload.sha256());
+    CHECK(list(report, "collectives").size() == (chips == "1" ? 0 : 1));
+  }
+}
+
+}  // namespace
+}  // namespace rdusim::test::scatter_test
