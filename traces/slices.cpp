@@ -166,8 +166,9 @@ void Slices::sending(EdgeId edge, std::uint32_t from, Cycle at) {
 }
 
 void Slices::sent(const PageSent& e) {
-  senders_[roster_.sender(e.channel.edge, e.channel.from)].flows.push_back(
-      flow(Hop::to_receiver, roster_.of(e.channel), e.page));
+  Sender& s = senders_[roster_.sender(e.channel.edge, e.channel.from)];
+  // What is left out is never told, and its flows would be kept to the end.
+  if (s.track) s.flows.push_back(flow(Hop::to_receiver, roster_.of(e.channel), e.page));
 }
 
 void Slices::landed(const PageLanded& e) {

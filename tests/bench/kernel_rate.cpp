@@ -24,12 +24,17 @@ double seconds_since(Clock::time_point begin) {
 
 double rate(rdusim::DType type, std::uint32_t extent, double for_seconds) {
   const std::size_t elements = std::size_t{extent} * extent;
-  // Bytes that are small numbers in every dtype, and no two rows alike.
-  std::vector<std::byte> a(elements * rdusim::bytes_of(type)), b(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    a[i] = static_cast<std::byte>(i % 61);
-    b[i] = static_cast<std::byte>(i % 53);
-  }
+  // Small whole numbers in every dtype, and no two rows alike. Bytes taken as they come would be denormals in some, for
+  // which processors differ by a factor of forty.
+  const auto operand = [&](std::uint32_t period) {
+    std::vector<float> values(elements);
+    for (std::size_t i = 0; i < elements; ++i) values[i] = static_cast<float>(i % period);
+    std::vector<std::byte> out(elements * rdusim::bytes_of(type));
+    rdusim::convert(rdusim::DType::fp32, reinterpret_cast<const std::byte*>(values.data()), type, out.data(), elements,
+                    true);
+    return out;
+  };
+  const std::vector<std::byte> a = operand(61), b = operand(53);
   std::vector<std::byte> c(elements * rdusim::bytes_of(rdusim::accumulator_of(type)));
   std::vector<double> rates;
   const auto begin = Clock::now();

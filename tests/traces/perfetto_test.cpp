@@ -1,5 +1,6 @@
 // Timelines: Perfetto's, decoded by protoc with Perfetto's schema, and Chrome's JSON; both held against the events.
 #include <doctest/doctest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include "compiler/support/json.h"
 #include "tests/traces/traced_run.h"
 #include "traces/event_log.h"
+#include "traces/slices.h"
 
 namespace rdusim::perfetto_test {
 namespace {
@@ -284,6 +286,42 @@ TEST_CASE("Chrome's JSON has whole numbers, nested slices and the same firings")
     std::sort(list.begin(), list.end());
     for (std::size_t i = 1; i < list.size(); ++i) CHECK(list[i].first >= list[i - 1].second);
   }
+}
+
+// Writes nothing.
+struct Uncounted final : SliceSink {
+  void slice(const Slice&) override { ++slices; }
+  void counter(std::uint32_t, Cycle, std::uint64_t) override {}
+  std::size_t slices = 0;
+};
+
+// Memory by the allocator's own count, which sanitizers replace by one that says nothing.
+TEST_CASE("a timeline of one chip keeps nothing of the pages that other chips send") {
+  const Scratch folder;
+  RunOptions options;
+  options.values = false;
+  traced(small_matmul(), {folder / "a.rdulog"}, options);
+  const auto opened = EventLogReader::open(folder / "a.rdulog");
+  REQUIRE(opened.ok());
+  TraceScope scope;
+  auto selection = TraceSelection::parse({"chip=3"}, opened->roster());
+  REQUIRE(selection.ok());
+  scope.selection = std::move(selection).value();
+  Uncounted sink;
+  Slices slices(opened->roster(), scope, sink);
+  const auto held_after = [&](int repeats) {
+    for (int i = 0; i < repeats; ++i) {
+      auto log = EventLogReader::open(folder / "a.rdulog");
+      REQUIRE(log.ok());
+      REQUIRE(log->read(slices).ok());
+    }
+    return static_cast<std::int64_t>(mallinfo2().uordblks);
+  };
+  const std::int64_t before = held_after(10);
+  const std::size_t told = sink.slices;
+  const std::int64_t after = held_after(200);
+  CHECK(sink.slices == 21 * told);
+  CHECK(after - before < 2048);
 }
 
 }  // namespace
