@@ -25,7 +25,7 @@ std::optional<SmallestPage> smallest_page(const SpatialProgram& p, const Stage& 
       const auto e = page_extents(load.pattern, p.tensor(load.tensor), p.header.native_tile, f, i);
       if (e.empty()) return std::nullopt;
       const SmallestPage page{std::max<std::uint64_t>(e.size() > 1 ? e[e.size() - 2] : 1, 1),
-                           std::max<std::uint64_t>(e.back(), 1)};
+                              std::max<std::uint64_t>(e.back(), 1)};
       if (!least) least = page;
       least->rows = std::min(least->rows, page.rows);
       least->cols = std::min(least->cols, page.cols);
@@ -35,15 +35,10 @@ std::optional<SmallestPage> smallest_page(const SpatialProgram& p, const Stage& 
 
 class LeastTimesOf {
  public:
-  LeastTimesOf(const SpatialProgram& p, const Cluster& c, const Target& t) : p_(p), t_(t), loads_(p.buffers.size()) {
-    for (const StageId id : c.stages) {
-      const Stage& s = p.stage(id);
-      if (!std::holds_alternative<Load>(s.kind)) continue;
-      const auto page = smallest_page(p, s, c.one_to_one ? 1 : p.sites_of(s).sites.size());
-      for (const Port& port : s.ports)
-        if (port.direction == Direction::output && p.buffer(port.buffer).initial_pages == 0)
-          loads_[port.buffer.value] = page;
-    }
+  LeastTimesOf(const SpatialProgram& p, std::span<const Cluster> clusters, const Target& t)
+      : p_(p), t_(t), loads_(p.buffers.size()) {
+    for (const Cluster& c : clusters)
+      for (const StageId id : c.stages) take_down(p.stage(id), c.one_to_one);
   }
 
   StageTiming of(const Stage& s) const {
@@ -72,6 +67,14 @@ class LeastTimesOf {
   }
 
  private:
+  void take_down(const Stage& s, bool one_to_one) {
+    if (!std::holds_alternative<Load>(s.kind)) return;
+    const auto page = smallest_page(p_, s, one_to_one ? 1 : p_.sites_of(s).sites.size());
+    for (const Port& port : s.ports)
+      if (port.direction == Direction::output && p_.buffer(port.buffer).initial_pages == 0)
+        loads_[port.buffer.value] = page;
+  }
+
   Cycles pmu() const { return 2 * t_.pmu.access_latency_cycles; }
 
   Cycles matmul(const Stage& s, const MatmulTiles& m) const {
@@ -104,10 +107,12 @@ class LeastTimesOf {
 
 }  // namespace
 
-std::vector<StageTiming> least_times(const SpatialProgram& program, const Cluster& cluster, const Target& target) {
-  const LeastTimesOf times(program, cluster, target);
+std::vector<StageTiming> least_times(const SpatialProgram& program, std::span<const Cluster> clusters,
+                                     const Target& target) {
+  const LeastTimesOf times(program, clusters, target);
   std::vector<StageTiming> by_stage(program.stages.size());
-  for (const StageId id : cluster.stages) by_stage[id.value] = times.of(program.stage(id));
+  for (const Cluster& c : clusters)
+    for (const StageId id : c.stages) by_stage[id.value] = times.of(program.stage(id));
   return by_stage;
 }
 

@@ -2,6 +2,7 @@
 // beat (compiler/ir/circle_bound.h).
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "compiler/ir/throughput.h"
@@ -9,7 +10,7 @@
 
 namespace rdusim::cost {
 
-// By stage id; of stages outside the cluster nothing is said. Of a one-to-one cluster what instance 0 does, of another
+// By stage id; of stages outside the clusters nothing is said. Of a one-to-one cluster what instance 0 does, of another
 // the least that any instance does.
 //
 //   matmul   keeps its PCU for the tiles of its smallest pages (whole tiles, models/units/pcu.h), or the PMU's read port
@@ -20,6 +21,7 @@ namespace rdusim::cost {
 //            seen no sooner than memory and AGCU let it pass.
 //   store    keeps its engine for a cycle.
 //   recv     a page has left after a cycle, and is seen the latency of its links later, the shortest way of its edge.
-std::vector<StageTiming> least_times(const SpatialProgram& program, const Cluster& cluster, const Target& target);
+std::vector<StageTiming> least_times(const SpatialProgram& program, std::span<const Cluster> clusters,
+                                     const Target& target);
 
 }  // namespace rdusim::cost

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "compiler/cost/crossing_trips.h"
 #include "compiler/cost/exact.h"
@@ -131,13 +132,21 @@ std::vector<StageCost> stage_costs(const SpatialProgram& program, const Target& 
     ++on_agcu[{section, f.chip, f.agcu, f.write}];
     if (!f.write) ++on_chip[{section, f.chip}];
   }
-  std::map<std::pair<SectionId, LinkId>, std::uint64_t> on_link;
-  const auto route_of = [&](const CrossingFlow& f) {
+  std::map<SectionId, std::vector<std::uint64_t>> on_links;  // by link
+  const auto route_of = [&](const CrossingFlow& f) -> std::span<const LinkId> {
     const Edge& e = program.edge(f.edge);
-    return f.to < e.routes.size() ? e.routes[f.to] : std::vector<LinkId>{};
+    if (f.to >= e.routes.size()) return {};
+    return e.routes[f.to];
   };
-  for (const CrossingFlow& f : crossings)
-    for (const LinkId id : route_of(f)) ++on_link[{program.stage(program.edge(f.edge).from).section, id}];
+  const auto on_links_of = [&](SectionId section) -> std::vector<std::uint64_t>& {
+    auto& on = on_links[section];
+    if (on.empty()) on.resize(target.links.size());
+    return on;
+  };
+  for (const CrossingFlow& f : crossings) {
+    auto& on_link = on_links_of(program.stage(program.edge(f.edge).from).section);
+    for (const LinkId id : route_of(f)) ++on_link[id.value];
+  }
 
   std::vector<StageCost> costs(program.stages.size());
   for (const Stage& s : program.stages) {
@@ -167,14 +176,15 @@ std::vector<StageCost> stage_costs(const SpatialProgram& program, const Target& 
   for (const CrossingFlow& f : crossings) {
     const Stage& s = program.stage(program.edge(f.edge).to[f.to]);
     StageCost& cost = costs[s.id.value];
-    const auto route = route_of(f);
+    const std::span<const LinkId> route = route_of(f);
+    const auto& on_link = on_links_of(s.section);
     Fraction own = least({target.network.link_bytes_per_cycle, target.pmu.write_bytes_per_cycle});
     if (!route.empty()) own = least({own, target.agcu.bytes_per_cycle});
     Fraction share = own;
     for (const LinkId id : route) {
       const Fraction& rate = target.links[id.value].bytes_per_cycle;
       own = least({own, rate});
-      share = least({share, shared(rate, on_link[{s.section, id}])});
+      share = least({share, shared(rate, on_link[id.value])});
     }
     const std::uint64_t pages = std::max<std::uint64_t>(f.pages, 1);
     cost.busy_cycles = std::max(cost.busy_cycles, time_of(f.bytes, own));

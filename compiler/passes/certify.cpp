@@ -183,9 +183,11 @@ bool links_are_ordered(const SpatialProgram& p) {
 // Of each section, the circle of firings with which it takes longest, by the target's laws alone.
 std::vector<CircleClaim> circle_claims(const SpatialProgram& p, const Target& target) {
   std::map<SectionId, CircleClaim> slowest;
-  for (const Cluster& cluster : clusters_of(p)) {
+  const std::vector<Cluster> clusters = clusters_of(p);
+  const std::vector<StageTiming> least = cost::least_times(p, clusters, target);
+  for (const Cluster& cluster : clusters) {
     const SectionId section = p.stage(cluster.stages.front()).section;
-    const auto claim = circle_bound(p, cluster, cost::least_times(p, cluster, target), p.sections[section.value].trips);
+    const auto claim = circle_bound(p, cluster, least, p.sections[section.value].trips);
     if (!claim) continue;
     const auto [at, fresh] = slowest.try_emplace(section, *claim);
     if (!fresh && *claim->bound() > *at->second.bound()) at->second = *claim;

@@ -22,6 +22,7 @@ Expansion::Expansion(SpatialProgram& program, const Collective& collective, cons
       collective_(collective),
       members_(members),
       target_(target),
+      placed_(program),
       routes_(target),
       n_(static_cast<std::uint32_t>(members.size())),
       parts_(parts_kept(collective.members)) {}
@@ -33,7 +34,7 @@ std::uint32_t Expansion::context(std::uint32_t member) {
 Engine Expansion::movement(std::uint32_t member) {
   auto& load = engines_[member];
   if (load.empty())
-    load = engine_load(p_, part(member).group, part(member).section, std::max(1u, target_.site.movement_engines));
+    load = placed_.engine_load(part(member).group, part(member).section, std::max(1u, target_.site.movement_engines));
   const auto least = std::min_element(load.begin(), load.end());
   ++*least;
   return {StageRole::movement, static_cast<std::uint32_t>(least - load.begin())};

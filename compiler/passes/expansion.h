@@ -9,6 +9,7 @@
 
 #include "compiler/ir/collective_order.h"
 #include "compiler/passes/expand.h"
+#include "compiler/passes/rewrite.h"
 #include "compiler/target/topology.h"
 
 namespace rdusim {
@@ -143,6 +144,7 @@ class Expansion {
   const Collective& collective_;
   const std::vector<Member>& members_;
   const Target& target_;
+  StagesByChip placed_;
   Routes routes_;
   std::uint32_t n_;
   std::vector<std::uint32_t> parts_;                             // parts_kept() of the members

@@ -153,23 +153,40 @@ bool share_sites(const Group& a, const Group& b) {
   return std::any_of(b.sites.begin(), b.sites.end(), [&](const Site& s) { return of_a.contains(s); });
 }
 
-std::uint32_t free_context(const SpatialProgram& p, GroupId group, SectionId section) {
+StagesByChip::StagesByChip(const SpatialProgram& program) : p_(program) {
+  for (const Stage& s : program.stages) add(s);
+}
+
+void StagesByChip::add(const Stage& s) {
+  const std::size_t chip = p_.chip_of(s).value;
+  if (chip >= by_chip_.size()) by_chip_.resize(chip + 1);
+  by_chip_[chip].push_back(s.id);
+}
+
+template <class See>
+void StagesByChip::each(GroupId group, SectionId section, StageRole role, See&& see) const {
+  const Group& g = p_.group(group);
+  const std::size_t chip = g.sites.front().chip.value;
+  if (chip >= by_chip_.size()) return;
+  for (const StageId id : by_chip_[chip]) {
+    const Stage& s = p_.stage(id);
+    if (s.section == section && s.engine.kind == role && share_sites(g, p_.sites_of(s))) see(s);
+  }
+}
+
+std::uint32_t StagesByChip::free_context(GroupId group, SectionId section) const {
   std::set<std::uint32_t> taken;
-  for (const Stage& s : p.stages)
-    if (s.section == section && s.engine.kind == StageRole::compute && share_sites(p.group(group), p.sites_of(s)))
-      taken.insert(s.engine.index);
+  each(group, section, StageRole::compute, [&](const Stage& s) { taken.insert(s.engine.index); });
   std::uint32_t context = 0;
   while (taken.contains(context)) ++context;
   return context;
 }
 
-std::vector<std::uint32_t> engine_load(const SpatialProgram& p, GroupId group, SectionId section,
-                                       std::uint32_t engines) {
+std::vector<std::uint32_t> StagesByChip::engine_load(GroupId group, SectionId section, std::uint32_t engines) const {
   std::vector<std::uint32_t> load(engines, 0);
-  for (const Stage& s : p.stages)
-    if (s.section == section && s.engine.kind == StageRole::movement && s.engine.index < engines &&
-        share_sites(p.group(group), p.sites_of(s)))
-      ++load[s.engine.index];
+  each(group, section, StageRole::movement, [&](const Stage& s) {
+    if (s.engine.index < engines) ++load[s.engine.index];
+  });
   return load;
 }
 

@@ -27,12 +27,26 @@ struct Dropped {
 // stay.
 void drop(SpatialProgram& program, const Dropped& dropped);
 
-// The least context of the PCUs of `group` that no compute stage of `section` has yet on any of its sites.
-std::uint32_t free_context(const SpatialProgram& program, GroupId group, SectionId section);
+// The stages of a program by chip: what those that share a site hold already is asked for stage after stage, and a large
+// program has tens of thousands.
+class StagesByChip {
+ public:
+  // Of the stages that `program`, which outlives this, has by now.
+  explicit StagesByChip(const SpatialProgram& program);
+  void add(const Stage& stage);
 
-// How many movement stages of `section` that share a site with `group` sit on each of `engines` movement engines.
-std::vector<std::uint32_t> engine_load(const SpatialProgram& program, GroupId group, SectionId section,
-                                       std::uint32_t engines);
+  // The least context of the PCUs of `group` that no compute stage of `section` has yet on any of its sites.
+  std::uint32_t free_context(GroupId group, SectionId section) const;
+  // How many movement stages of `section` that share a site with `group` sit on each of `engines` movement engines.
+  std::vector<std::uint32_t> engine_load(GroupId group, SectionId section, std::uint32_t engines) const;
+
+ private:
+  template <class See>
+  void each(GroupId group, SectionId section, StageRole role, See&& see) const;
+
+  const SpatialProgram& p_;
+  std::vector<std::vector<StageId>> by_chip_;
+};
 
 // Whether two groups have a site in common.
 bool share_sites(const Group& a, const Group& b);

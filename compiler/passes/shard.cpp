@@ -276,6 +276,9 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
     w.offset_n = own.offset_n;
     w.offset_k = mutated("shard.every_chip_works_on_the_first", own.offset_k, 0);
   }
+  std::vector<const Edge*> first_edge(all.stages.size());  // that leaves a stage
+  for (const Edge& e : all.edges)
+    if (first_edge[e.from.value] == nullptr) first_edge[e.from.value] = &e;
   for (Stage& s : all.stages) {
     const ChipId chip = all.chip_of(s);
     if (chip == ChipId(0) || !s.origin) continue;
@@ -315,8 +318,7 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
       move(load->tensor, load->pattern, 0, columns ? n : 0);
     } else if (load) {
       // An operator may read one operand twice; what the load feeds says which of the two it is.
-      const auto reader =
-          std::find_if(all.edges.begin(), all.edges.end(), [&](const Edge& e) { return e.from == s.id; });
+      const Edge* const reader = first_edge[s.id.value];
       const Stage& matmul = all.stage(reader->to.front());
       const bool is_a = matmul.ports[0].buffer == reader->buffer;
       const bool turned = op.attributes.transposed;
@@ -375,7 +377,7 @@ void add_edge(SpatialProgram& p, StageId from, BufferId buffer, StageId to) {
 class Joiner {
  public:
   Joiner(SpatialProgram& program, const Cuts& cuts, const std::vector<ChipId>& ring)
-      : p_(program), cuts_(cuts), ring_(ring) {}
+      : p_(program), placed_(program), cuts_(cuts), ring_(ring) {}
 
   void join() {
     const FirstTrip first_trip(p_);
@@ -402,12 +404,12 @@ class Joiner {
       part.kind = CollectiveStage{entry.id};
       part.ports = {input_port(outlet.buffer)};
       part.group = store.group;
-      part.engine = {StageRole::compute, free_context(p_, store.group, store.section)};
+      part.engine = {StageRole::compute, placed_.free_context(store.group, store.section)};
       part.firings = store.firings;
       part.section = store.section;
       part.origin = op.id;
       part.collective = entry.id;
-      const StageId stage = add_stage(p_, std::move(part));
+      const StageId stage = add(std::move(part));
       p_.edges[outlet.edge.value].to = {stage};
       p_.edges[outlet.edge.value].collective = entry.id;
 
@@ -458,6 +460,12 @@ class Joiner {
     partial.dtype = accumulator;
   }
 
+  StageId add(Stage s) {
+    const StageId id = add_stage(p_, std::move(s));
+    placed_.add(p_.stage(id));
+    return id;
+  }
+
   // An output port of the collective's stage whose pages `store` takes to memory.
   void deliver(const Collective& entry, StageId stage, StageId store, const Buffer& like, std::string name) {
     const BufferId result = add_buffer(p_, like, std::move(name));
@@ -490,12 +498,13 @@ class Joiner {
       AccessPattern& pattern = std::get<Store>(columns_of.kind).pattern;
       move_pattern(pattern, static_cast<std::uint32_t>(pattern.page_tiles.size() - 1),
                    mutated("shard.gathered_columns_swapped", from.value, cuts_.chips - 1 - from.value) * columns);
-      deliver(entry, stage, add_stage(p_, std::move(columns_of)), page, entry.name + ".page" + both);
+      deliver(entry, stage, add(std::move(columns_of)), page, entry.name + ".page" + both);
     }
     stages_.push_back(store.id);
   }
 
   SpatialProgram& p_;
+  StagesByChip placed_;
   const Cuts& cuts_;
   const std::vector<ChipId>& ring_;
   std::vector<StageId> stages_;  // to be dropped

@@ -90,7 +90,7 @@ struct OperandDepth {
 std::optional<OperandDepth> operand_depth(const SpatialProgram& p, const Stage& matmul,
                                           const std::vector<bool>& sized_here, const std::vector<StageCost>& costs,
                                           const std::vector<bool>& waits, const std::vector<const Stage*>& loads,
-                                          const SiteBytes& held, const Target& t) {
+                                          const SiteBytes& held, Cycles burst, const Target& t) {
   const auto& body = std::get<MatmulTiles>(matmul.kind);
   Bytes page_bytes = 0;
   OperandDepth depth;
@@ -104,7 +104,7 @@ std::optional<OperandDepth> operand_depth(const SpatialProgram& p, const Stage& 
     const Cycles interval =
         std::max<Cycles>({costs[matmul.id.value].initiation_interval_cycles, fetch.initiation_interval_cycles, 1});
     const bool more_rounds = matmul.firings > body.k_pages;
-    const Cycles away = fetch.latency_cycles + (more_rounds ? store_burst(p, matmul.section, t) : 0);
+    const Cycles away = fetch.latency_cycles + (more_rounds ? burst : 0);
     depth.wanted = std::max(depth.wanted, std::min(1 + ceil_div(away, interval), matmul.firings));
     if (!waits[load->id.value]) continue;
     depth.wanted = std::max(depth.wanted, matmul.firings);
@@ -130,11 +130,12 @@ void deepen_operands(SpatialProgram& p, const std::vector<bool>& sized_here, con
       if (std::holds_alternative<Load>(s.kind) && port.direction == Direction::output) loads[port.buffer.value] = &s;
   for (const Section& section : p.sections) {
     const SiteBytes held(p, section.id);
+    const Cycles burst = store_burst(p, section.id, t);
     std::map<OperatorId, OperandDepth> depths;
     std::vector<StageId> matmuls;
     for (const Stage& s : p.stages) {
       if (s.section != section.id || !std::holds_alternative<MatmulTiles>(s.kind)) continue;
-      const auto own = operand_depth(p, s, sized_here, costs, waits, loads, held, t);
+      const auto own = operand_depth(p, s, sized_here, costs, waits, loads, held, burst, t);
       if (!own) continue;
       OperandDepth& all = depths[std::get<MatmulTiles>(s.kind).op];
       all.wanted = std::max(all.wanted, own->wanted);
