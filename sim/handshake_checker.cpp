@@ -115,6 +115,7 @@ void HandshakeChecker::violated(Code code, Cycle at, const BufferAt& buffer, std
 }
 
 void HandshakeChecker::describe(Diagnostic& d, const BufferAt& buffer) const {
+  if (violations_.dropped(d)) return;
   const SpatialProgram& p = instances_.program();
   const BufferEnds& ends = instances_.ends(buffer.buffer);
   if (ends.local)

@@ -12,14 +12,13 @@ std::uint64_t Violations::count(Code code) const {
   return by_code_[slot(code)];
 }
 
-Diagnostic& Violations::add(Cycle at, Diagnostic d) {
-  const bool keep = collect_ || total_ == 0;
+bool Violations::keep(Code code, Cycle at) {
+  const bool kept = collect_ || total_ == 0;
   ++total_;
-  ++by_code_[slot(d.code)];
+  ++by_code_[slot(code)];
   if (!first_at_) first_at_ = at;
-  if (!keep) return dropped_ = std::move(d);
-  if (!collect_) stop_.store(true, std::memory_order_relaxed);
-  return diagnostics_.add(std::move(d));
+  if (kept && !collect_) stop_.store(true, std::memory_order_relaxed);
+  return kept;
 }
 
 }  // namespace rdusim

@@ -18,17 +18,20 @@ class Violations {
   // `stop` is raised at the first violation unless `collect`; it outlives this.
   Violations(std::atomic<bool>& stop, bool collect) : stop_(stop), collect_(collect) {}
 
-  // "cycle 1234, chip3.site(4,7).pmu: error RDU7001 ...". Once stopped, further ones are counted and not kept: they may
-  // follow from the first.
+  // "cycle 1234, chip3.site(4,7).pmu: error RDU7001 ...". Once stopped, further ones are counted and not kept, nor put
+  // into words: they may follow from the first.
   template <class... Args>
   Diagnostic& found(Code code, Cycle at, const std::string& unit, fmt::format_string<Args...> format, Args&&... args) {
-    return add(at, Diagnostic{code,
-                              Severity::error,
-                              fmt::format("cycle {}, {}", at, unit),
-                              fmt::format(format, std::forward<Args>(args)...),
-                              {},
-                              {}});
+    if (!keep(code, at)) return forget();
+    return diagnostics_.add({code,
+                             Severity::error,
+                             fmt::format("cycle {}, {}", at, unit),
+                             fmt::format(format, std::forward<Args>(args)...),
+                             {},
+                             {}});
   }
+  // What found() gave back is not kept: notes need not be added to it.
+  bool dropped(const Diagnostic& d) const { return &d == &dropped_; }
 
   bool any() const { return total_ != 0; }
   bool stopped() const { return any() && !collect_; }
@@ -38,7 +41,13 @@ class Violations {
   const Diagnostics& diagnostics() const { return diagnostics_; }
 
  private:
-  Diagnostic& add(Cycle at, Diagnostic d);
+  // Whether it is one to keep.
+  bool keep(Code code, Cycle at);
+  Diagnostic& forget() {
+    dropped_.notes.clear();
+    dropped_.help.clear();
+    return dropped_;
+  }
 
   std::atomic<bool>& stop_;
   bool collect_;

@@ -38,6 +38,10 @@ class EventLogWriter final : public TraceWriter {
   RDU_EVENTS(RDU_DECLARE)
 #undef RDU_DECLARE
   Result<TraceSize> finish(const TraceEnd& end) override;
+  // Of the file so far, without what finish() adds.
+  Bytes bytes() const {
+    return file_.size() + static_cast<Bytes>(at_ - block_.data());
+  }
 
  private:
   EventLogWriter(FileWriter file, const Roster& roster, TraceScope scope);

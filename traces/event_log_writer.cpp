@@ -104,8 +104,7 @@ void EventLogWriter::put(const E& e) {
       ++dropped_.window;
       return;
   }
-  const std::uint64_t bytes = file_.size() + static_cast<std::uint64_t>(at_ - block_.data());
-  if (scope_.limit && bytes + longest_event + end_bytes > *scope_.limit) {
+  if (scope_.limit && bytes() + longest_event + end_bytes > *scope_.limit) {
     ++dropped_.limit;
     return;
   }

@@ -31,7 +31,7 @@ int fail(const Diagnostics& d) {
   return 1;
 }
 
-Result<TraceSize> repeated(const char* in, const char* out, std::uint64_t times) {
+Result<TraceSize> repeated(const char* in, const char* out, std::uint64_t wanted) {
   auto first = EventLogReader::open(in);
   if (!first) return first.diagnostics();
   const auto program = first->program();
@@ -40,7 +40,7 @@ Result<TraceSize> repeated(const char* in, const char* out, std::uint64_t times)
   if (!writer) return writer.diagnostics();
   Cycle base = 0;
   TraceEnd end;
-  for (std::uint64_t n = 0; n < times; ++n) {
+  while ((*writer)->bytes() < wanted) {
     auto log = EventLogReader::open(in);
     if (!log) return log.diagnostics();
     Each each([&](const auto& e) { (*writer)->on(later(e, base)); });
@@ -57,14 +57,7 @@ Result<TraceSize> repeated(const char* in, const char* out, std::uint64_t times)
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
-  const std::uint64_t wanted = std::strtoull(argv[3], nullptr, 10);
-  const auto once = repeated(argv[1], argv[2], 1);
-  if (!once) return fail(once.diagnostics());
-  const auto twice = repeated(argv[1], argv[2], 2);
-  if (!twice) return fail(twice.diagnostics());
-  // What stands in front of the events stands there once.
-  const std::uint64_t each = twice->bytes - once->bytes, more = wanted - std::min(wanted, once->bytes);
-  const auto size = repeated(argv[1], argv[2], 1 + (more + each - 1) / each);
+  const auto size = repeated(argv[1], argv[2], std::strtoull(argv[3], nullptr, 10));
   if (!size) return fail(size.diagnostics());
   fmt::print("{} events, {} bytes\n", size->events, size->bytes);
   return 0;
