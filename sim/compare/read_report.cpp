@@ -67,7 +67,8 @@ class Reader {
     rows("buffers", {{"depth_pages", "pages", Better::neither},
                      {"peak_pages", "pages", Better::lower},
                      {"bytes", "bytes", Better::neither}});
-    rows("links", {{"bytes", "bytes", Better::lower}, {"busy_cycles", "cycles", Better::lower}});
+    rows("links",
+         {{"bytes", "bytes", Better::lower}, {"busy_cycles", "cycles", Better::lower}, {"retries", "", Better::lower}});
     rows("memories", {{"read_bytes", "bytes", Better::lower},
                       {"write_bytes", "bytes", Better::lower},
                       {"peak_bytes", "bytes", Better::lower}});

@@ -65,6 +65,7 @@ TEST_CASE("folding chips keeps the longest time and the fullest buffer, and adds
   CHECK(value("buffers.a.peak_pages") == 2);
   CHECK(value("links.bytes") == 8192);
   CHECK(value("links.busy_cycles") == 64);
+  CHECK(value("links.retries") == 5);
   CHECK(value("memories.hbm.read_bytes") == 21);
   CHECK(value("memories.hbm.peak_bytes") == 31);
   CHECK(value("cycles.simulated") == 1000);

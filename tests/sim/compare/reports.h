@@ -48,8 +48,8 @@ struct ReportText {
  "buffers": [{"name": "a_c0", "depth_pages": 4, "peak_pages": )" +
            peak + R"(, "bytes": 4096}],
  "links": [{"name": "link0 chip0->chip1", "bytes": )" +
-           link_bytes + R"(, "busy_cycles": 64},
-           {"name": "link1 chip1->chip0", "bytes": 4096, "busy_cycles": 64}],
+           link_bytes + R"(, "busy_cycles": 64, "retries": 2},
+           {"name": "link1 chip1->chip0", "bytes": 4096, "busy_cycles": 64, "retries": 3}],
  "memories": [{"name": "chip0.hbm", "read_bytes": 10, "write_bytes": 20, "peak_bytes": 30},
               {"name": "chip1.hbm", "read_bytes": 11, "write_bytes": 20, "peak_bytes": 31}],
  "outputs": [],
