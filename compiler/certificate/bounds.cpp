@@ -49,10 +49,11 @@ Cycles lower_bound(const Subject& s, const Provenance& provenance, const std::ve
     for (const Stage& stage : s.p.stages) {
       if (stage.section != section.id) continue;
       if (const auto* m = std::get_if<MatmulTiles>(&stage.kind)) {
-        const std::uint32_t peak = s.t.pcu.macs(m->operand);
-        if (peak != 0) {
+        if (s.t.pcu.macs(m->operand) != 0) {
           Cycles& busy = pcu[s.p.sites_of(stage).sites.front()];
-          busy = sum(busy, product(provenance.first_instance_macs[stage.id.value], section.trips) / peak);
+          const Fraction rate = s.t.pcu.mac_rate(m->operand, m->accumulator, m->lanes);
+          const std::uint64_t macs = product(provenance.first_instance_macs[stage.id.value], section.trips);
+          busy = sum(busy, product(macs / rate.num, rate.den) + product(macs % rate.num, rate.den) / rate.num);
         }
       }
       Bytes& bytes = hbm[s.p.chip_of(stage)];

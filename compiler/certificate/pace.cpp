@@ -81,7 +81,7 @@ class LeastTimes {
     LeastTime time;
     if (const auto* m = std::get_if<MatmulTiles>(&stage.kind)) {
       time.next = time.popped = of(stage, *m);
-      time.pushed = time.next + s_.t.pcu.systolic_fill_cycles + s_.t.pcu.systolic_drain_cycles + through_pmu();
+      time.pushed = time.next + s_.t.pcu.product_latency(m->lanes) + through_pmu();
     } else if (std::holds_alternative<Generic>(stage.kind)) {
       time.pushed = 1 + s_.t.pcu.simd_latency_cycles + through_pmu();
     } else if (const auto* load = std::get_if<Load>(&stage.kind)) {
@@ -148,10 +148,14 @@ class LeastTimes {
     const Box a = operand(stage, in[0]), b = operand(stage, in[1]);
     const std::uint64_t tile = std::max(s_.p.header.native_tile, 1u);
     const auto tiles = [&](std::uint64_t n) { return product(n / tile + (n % tile != 0 ? 1 : 0), tile); };
-    const std::uint64_t macs =
-        product(s_.t.pcu.rows_taken(a.rows, tile), product(tiles(m.transposed ? b.rows : b.cols), tiles(a.cols)));
-    const std::uint64_t peak = std::max(s_.t.pcu.macs(m.operand), 1u);
-    Cycles busy = std::max<Cycles>(macs / peak + (macs % peak != 0 ? 1 : 0), 1);
+    const std::uint64_t cols = m.transposed ? b.rows : b.cols;
+    std::uint64_t macs = product(s_.t.pcu.rows_taken(a.rows, tile), product(tiles(cols), tiles(a.cols)));
+    if (m.lanes != 0) {
+      const std::uint64_t vectors = a.cols / m.lanes + (a.cols % m.lanes != 0 ? 1 : 0);
+      macs = product(product(a.rows, cols), product(vectors, m.lanes));
+    }
+    const Fraction rate = s_.t.pcu.mac_rate(m.operand, m.accumulator, m.lanes);
+    Cycles busy = std::max<Cycles>(least_cycles(macs, rate.num, rate.den), 1);
     const Fraction& port = s_.t.pmu.read_bytes_per_cycle;
     if (port.num != 0)
       busy = std::max(busy,

@@ -12,11 +12,12 @@ namespace rdusim {
 // waits for is the section's matter.
 //
 //   matmul   a firing takes the PCU for whole tiles, block_m block_n page_k tile^3 / macs_per_cycle, or the PMU's read
-//            port for both operand pages, whichever is longer; the latency is the array's fill and drain.
+//            port for both operand pages, whichever is longer; the latency is the array's fill and drain. In SIMD lanes:
+//            whole vectors along the contraction, and the pipeline with its reduction tree.
 //   generic  elements of the page times operations of the body / SIMD operations a cycle, or the PMU's read port.
 //   load     its bytes at the least of AGCU, mesh link and PMU write port; in steady state it has the share of its AGCU
 //            and of the memory's sustainable rate that all streams of the chip leave it (a multicast set is one
-//            stream).
+//            stream); and no faster than its lanes move elements.
 //   store    the same, with the PMU's read port.
 //   recv     its bytes at the least of mesh link, PMU write port and AGCU; in steady state its share of the chip links
 //            that its pages travel.
@@ -44,7 +45,7 @@ struct SectionCost {
   Cycles compute = 0;  // bottleneck: a PCU
   Cycles memory = 0;   // bottleneck: HBM, or an AGCU before it
   Cycles link = 0;     // collectives: their latency, and what the others do not hide
-  Cycles network = 0;  // bottleneck: on-chip, a mesh link or a PMU port
+  Cycles network = 0;  // bottleneck: on-chip, a mesh link, a PMU port, or the lanes of a load or store
   Cycles drain = 0;    // after the bottleneck
   Cycles total() const { return launch + fill + compute + memory + link + network + drain; }
   friend bool operator==(const SectionCost&, const SectionCost&) = default;
@@ -57,7 +58,7 @@ struct Costs {
   Cycles predicted_cycles = 0;              // sum over sections
   // No run can be faster. Sum over sections of: the host's launch + the greatest of
   //   - for the first instance of any matmul whose operands come from loads: its multiply-accumulates (of elements that
-  //     exist) over the PCU's peak, summed over the stages of one site;
+  //     exist) over the PCU's peak (in SIMD lanes: theirs), summed over the stages of one site;
   //   - bytes that a chip's loads and stores move, over its HBM's peak (a multicast set reads once);
   //   - bytes that cross a chip link (no page counted larger than the smallest of its instance), over its rate, + its
   //   latency;

@@ -45,7 +45,7 @@ class LeastTimesOf {
     StageTiming t;
     if (const auto* m = std::get_if<MatmulTiles>(&s.kind)) {
       t.interval = matmul(s, *m);
-      t.to_push = t.interval + t_.pcu.systolic_fill_cycles + t_.pcu.systolic_drain_cycles + pmu();
+      t.to_push = t.interval + t_.pcu.product_latency(m->lanes) + pmu();
     } else if (std::holds_alternative<Generic>(s.kind)) {
       t.to_push = t.interval + t_.pcu.simd_latency_cycles + pmu();
     } else if (const auto* load = std::get_if<Load>(&s.kind)) {
@@ -82,10 +82,14 @@ class LeastTimesOf {
     const SmallestPage left = a.value_or(SmallestPage{}), right = b.value_or(SmallestPage{});
     const std::uint64_t tile = std::max(p_.header.native_tile, 1u);
     const auto whole = [&](std::uint64_t n) { return times(ceil_div(n, tile), tile); };
-    const std::uint64_t macs = times(t_.pcu.rows_taken(left.rows, tile),
-                                     times(whole(m.transposed ? right.rows : right.cols), whole(left.cols)));
+    const std::uint64_t cols = m.transposed ? right.rows : right.cols;
+    const std::uint64_t vectors =
+        times(left.rows, times(cols, ceil_div(left.cols, std::uint64_t{std::max(m.lanes, 1u)})));
+    const std::uint64_t macs = m.lanes != 0
+                                   ? times(vectors, m.lanes)
+                                   : times(t_.pcu.rows_taken(left.rows, tile), times(whole(cols), whole(left.cols)));
     const Bytes bytes = times(plus(times(left.rows, left.cols), times(right.rows, right.cols)), bytes_of(m.operand));
-    return std::max<Cycles>({ceil_div(macs, std::uint64_t{std::max(t_.pcu.macs(m.operand), 1u)}),
+    return std::max<Cycles>({ceil_div(macs, t_.pcu.mac_rate(m.operand, m.accumulator, m.lanes)),
                              least_time_of(bytes, t_.pmu.read_bytes_per_cycle), 1});
   }
 

@@ -185,7 +185,9 @@ Cycles lower_bound(const SpatialProgram& program, const Target& target, const st
       const auto* m = std::get_if<MatmulTiles>(&s.kind);
       if (m == nullptr || s.section != section.id || target.pcu.macs(m->operand) == 0) continue;
       Cycles& busy = pcu[program.sites_of(s).sites.front()];
-      busy = plus(busy, times(macs_of(program, loads, s, m->transposed), section.trips) / target.pcu.macs(m->operand));
+      const Fraction rate = target.pcu.mac_rate(m->operand, m->accumulator, m->lanes);
+      const std::uint64_t macs = times(macs_of(program, loads, s, m->transposed), section.trips);
+      busy = plus(busy, times(macs, rate.den) / rate.num);
       bound = std::max(bound, busy);
     }
     std::map<ChipId, Bytes> moved;

@@ -195,6 +195,13 @@ class SectionEstimate {
     return best;
   }
 
+  // Moves fewer elements a cycle than its ports would.
+  static bool moves_by_lanes(const Stage& s) {
+    if (const auto* load = std::get_if<Load>(&s.kind)) return load->lanes != 0;
+    const auto* store = std::get_if<Store>(&s.kind);
+    return store != nullptr && store->lanes != 0;
+  }
+
   Bottleneck bottleneck() const {
     Bottleneck worst;
     const Fraction sustainable = t_.hbm.sustainable_bytes_per_cycle();
@@ -221,6 +228,8 @@ class SectionEstimate {
       for (const auto& [at, bytes] : use.into_site)
         network = std::max(
             {network, time_of(bytes, t_.network.link_bytes_per_cycle), time_of(bytes, t_.pmu.write_bytes_per_cycle)});
+      for (const Stage& s : p_.stages)
+        if (here(s) && on_chip(s) && moves_by_lanes(s)) network = std::max(network, stages_[s.id.value].busy_cycles);
       offer(Bottleneck::Kind::network, network, moves);
     }
     return worst;

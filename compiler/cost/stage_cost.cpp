@@ -27,6 +27,16 @@ Fraction shared(const Fraction& rate, std::uint64_t streams) {
   return {rate.num, times(rate.den, std::max<std::uint64_t>(streams, 1))};
 }
 
+// Bytes a cycle that a Load's or Store's lanes move; of one that moves as fast as its ports, no limit.
+Fraction lane_rate(const SpatialProgram& p, const Stage& s) {
+  const auto rate = [&](const auto& access) {
+    return Fraction{times(access.lanes, bytes_of(p.tensor(access.tensor).dtype)), 1};
+  };
+  if (const auto* load = std::get_if<Load>(&s.kind)) return rate(*load);
+  if (const auto* store = std::get_if<Store>(&s.kind)) return rate(*store);
+  return {0, 1};
+}
+
 struct Latencies {
   const Target& t;
   Cycles mesh(std::uint32_t n) const { return 2 * t.network.endpoint_cycles + n * t.network.hop_cycles; }
@@ -44,13 +54,23 @@ StageCost matmul_cost(const SpatialProgram& p, const Target& t, const Stage& s, 
   const Bytes row_bytes = times(times(std::min(m.page_k, m.k_tiles), tile), bytes_of(left.dtype));
   const std::uint64_t rows = std::clamp<std::uint64_t>(
       ceil_div(page_bytes(left, p.header.native_tile), std::max<Bytes>(row_bytes, 1)), 1, times(m.block_m, tile));
-  const std::uint64_t macs = times(t.pcu.rows_taken(rows, tile), times(times(m.block_n, tile), times(m.page_k, tile)));
   StageCost cost;
-  cost.initiation_interval_cycles = std::max<Cycles>(
-      {peak == 0 ? 0 : ceil_div(macs, std::uint64_t{peak}), time_of(operands, t.pmu.read_bytes_per_cycle), 1});
+  Cycles computing = 0;
+  if (m.lanes != 0) {
+    // As many columns as a page of the right operand has, in vectors along the contraction.
+    const Buffer& right = p.buffer(s.ports[1].buffer);
+    const std::uint64_t cols = std::clamp<std::uint64_t>(
+        ceil_div(page_bytes(right, p.header.native_tile), std::max<Bytes>(row_bytes, 1)), 1, times(m.block_n, tile));
+    const std::uint64_t depth = times(std::min(m.page_k, m.k_tiles), tile);
+    computing = ceil_div(times(times(rows, cols), times(ceil_div(depth, std::uint64_t{m.lanes}), m.lanes)),
+                         t.pcu.simd_rate(m.accumulator, m.lanes));
+  } else if (peak != 0) {
+    computing = ceil_div(times(t.pcu.rows_taken(rows, tile), times(times(m.block_n, tile), times(m.page_k, tile))),
+                         std::uint64_t{peak});
+  }
+  cost.initiation_interval_cycles = std::max<Cycles>({computing, time_of(operands, t.pmu.read_bytes_per_cycle), 1});
   cost.busy_cycles = times(cost.initiation_interval_cycles, all_firings(p, s));
-  cost.latency_cycles = cost.initiation_interval_cycles + t.pmu.access_latency_cycles + t.pcu.systolic_fill_cycles +
-                        t.pcu.systolic_drain_cycles;
+  cost.latency_cycles = cost.initiation_interval_cycles + t.pmu.access_latency_cycles + t.pcu.product_latency(m.lanes);
   return cost;
 }
 
@@ -79,8 +99,8 @@ StageCost generic_cost(const SpatialProgram& p, const Target& t, const Stage& s,
   }
   StageCost cost;
   const std::uint32_t peak = t.pcu.simd(g.accumulator);
-  const Cycles a_cycle =
-      std::max(peak == 0 ? 0 : ceil_div(element_ops, std::uint64_t{peak}), time_of(read, t.pmu.read_bytes_per_cycle));
+  const Cycles a_cycle = std::max(peak == 0 ? 0 : ceil_div(element_ops, t.pcu.simd_rate(g.accumulator, g.lanes)),
+                                  time_of(read, t.pmu.read_bytes_per_cycle));
   cost.initiation_interval_cycles = std::max<Cycles>(ceil_div(a_cycle, cycle), 1);
   cost.busy_cycles = share_of(a_cycle, all_firings(p, s), cycle);
   cost.latency_cycles = cost.initiation_interval_cycles + t.pmu.access_latency_cycles + t.pcu.simd_latency_cycles;
@@ -160,7 +180,8 @@ std::vector<StageCost> stage_costs(const SpatialProgram& program, const Target& 
     const Stage& s = program.stage(f.stage);
     StageCost& cost = costs[s.id.value];
     const Fraction port = f.write ? target.pmu.read_bytes_per_cycle : target.pmu.write_bytes_per_cycle;
-    const Fraction own = least({target.agcu.bytes_per_cycle, target.network.link_bytes_per_cycle, port});
+    const Fraction own =
+        least({target.agcu.bytes_per_cycle, target.network.link_bytes_per_cycle, port, lane_rate(program, s)});
     const Fraction share =
         least({own, shared(target.agcu.bytes_per_cycle, on_agcu[{s.section, f.chip, f.agcu, f.write}]),
                shared(sustainable, f.write ? 1 : on_chip[{s.section, f.chip}])});

@@ -37,6 +37,10 @@ constexpr EnumName spelling(OperatorKind e) {
   return spelled(e);
 }
 
+constexpr EnumName spelling(UnitMode e) {
+  return spelled(e);
+}
+
 constexpr EnumName spelling(MemorySpace e) {
   switch (e) {
     case MemorySpace::sram:

@@ -266,6 +266,10 @@ std::string bodies_text(const Cyclic<Expr>& bodies) {
   return text;
 }
 
+std::string lanes_text(std::uint32_t lanes) {
+  return lanes == 0 ? "" : fmt::format(", {} {}", lanes, lanes == 1 ? "lane" : "lanes");
+}
+
 std::string pattern_text(const AccessPattern& a) {
   std::string text = fmt::format("pages {}", joined(a.page_tiles, "x"));
   for (std::size_t l = 0; l < a.loops.size() && l < a.stride.size(); ++l)
@@ -403,23 +407,25 @@ class Printer {
       const Printer& print;
       const Chips& as;
       std::string operator()(const Load& k) const {
-        return fmt::format(
-            " {}, {}{}{}", print.tensors_in_turn(k, as), pattern_text(k.pattern), k.indexed ? ", rows by index" : "",
-            k.multicast_set.empty() ? ""
-                                    : fmt::format(", {} multicast sets", 1 + *std::max_element(k.multicast_set.begin(),
-                                                                                               k.multicast_set.end())));
+        return fmt::format(" {}, {}{}{}{}", print.tensors_in_turn(k, as), pattern_text(k.pattern),
+                           k.indexed ? ", rows by index" : "", lanes_text(k.lanes),
+                           k.multicast_set.empty()
+                               ? ""
+                               : fmt::format(", {} multicast sets",
+                                             1 + *std::max_element(k.multicast_set.begin(), k.multicast_set.end())));
       }
       std::string operator()(const Store& k) const {
-        return fmt::format(" {}, {}{}", print.tensors_in_turn(k, as), pattern_text(k.pattern),
+        return fmt::format(" {}, {}{}{}", print.tensors_in_turn(k, as), pattern_text(k.pattern), lanes_text(k.lanes),
                            k.chunks.empty() ? "" : ", chunks " + chunks_text(k.chunks, as));
       }
       std::string operator()(const MatmulTiles& k) const {
-        return fmt::format(" op {}, block {}x{}, page_k {}, {} contraction tiles in {} pages, {} -> {} -> {}",
+        return fmt::format(" op {}, block {}x{}, page_k {}, {} contraction tiles in {} pages, {} -> {} -> {}{}",
                            k.op.value, k.block_m, k.block_n, k.page_k, k.k_tiles, k.k_pages, name_of(k.operand),
-                           name_of(k.accumulator), name_of(k.result));
+                           name_of(k.accumulator), name_of(k.result), lanes_text(k.lanes));
       }
       std::string operator()(const Generic& k) const {
-        return fmt::format(" {} in {} -> {}", bodies_text(k.bodies), name_of(k.accumulator), name_of(k.result));
+        return fmt::format(" {} in {} -> {}{}", bodies_text(k.bodies), name_of(k.accumulator), name_of(k.result),
+                           lanes_text(k.lanes));
       }
       std::string operator()(const Recv& k) const { return print.sender(k.edge, as); }
       std::string operator()(const CollectiveStage& k) const {
@@ -534,6 +540,22 @@ class Printer {
     return sites.size();
   }
 
+  // The unit and lanes that an operator's stages were given, where they do not take what there is.
+  std::string unit_of(OperatorId op) const {
+    std::uint32_t product = 0, element_wise = 0, stream = 0;
+    for (const Stage& s : p_.stages) {
+      if (s.origin != op) continue;
+      if (const auto* m = std::get_if<MatmulTiles>(&s.kind)) product = m->lanes;
+      if (const auto* g = std::get_if<Generic>(&s.kind)) element_wise = g->lanes;
+      if (const auto* load = std::get_if<Load>(&s.kind)) stream = load->lanes;
+    }
+    std::string text = product != 0 ? "  unit = \"simd\"\n" : "";
+    if (const std::uint32_t lanes = product != 0 ? product : element_wise; lanes != 0)
+      text += fmt::format("  lanes = {}\n", lanes);
+    if (stream != 0) text += fmt::format("  stream_lanes = {}\n", stream);
+    return text;
+  }
+
   // [schedule.OP] as a workload file pins it: the plan of an operator's first chip, in force on all that plan alike.
   std::string schedule() const {
     std::string text;
@@ -551,6 +573,7 @@ class Printer {
         text += depths->first == depths->second ? fmt::format("  depth = {}\n", depths->first)
                                                 : fmt::format("  # depth = {} for the left operand, {} for the right\n",
                                                               depths->first, depths->second);
+      text += unit_of(OperatorId{op});
       for (const Work& other : p_.work)
         if (other.op == w->op && other.plan && *other.plan != plan) {
           text += fmt::format("  # chip {} and others differ: see work\n", other.chip.value);

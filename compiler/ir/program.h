@@ -140,6 +140,7 @@ struct Load {
   std::vector<std::uint32_t> multicast_set;
   bool indexed = false;
   std::vector<TensorId> later = {};  // the tensor of its section's second trip, and so on; empty: `tensor` in all trips
+  std::uint32_t lanes = 0;           // elements a cycle that it moves at most; 0: as many as its ports do
   friend bool operator==(const Load&, const Load&) = default;
 };
 
@@ -151,6 +152,7 @@ struct Store {
   AccessPattern pattern;
   std::vector<Chunk> chunks;         // by phase; empty: one phase, whole pages
   std::vector<TensorId> later = {};  // as of a Load
+  std::uint32_t lanes = 0;           // as of a Load
   friend bool operator==(const Store&, const Store&) = default;
 };
 
@@ -158,6 +160,9 @@ struct Store {
 // output (block_m x block_n). A trip is rounds of k_pages firings: the first of a round clears the accumulator, the last
 // pushes it. Products are added in rising k, one by one, from zero; floats are multiplied and added separately (not fused), in
 // `accumulator`; the result is converted to `result` as it leaves. `transposed`: pages of b are block_n x page_k tiles.
+// `lanes`: in how many lanes of its SIMD pipeline the PCU works, 0 being its systolic array. Then products of so many
+// contraction indices side by side meet in the reduction tree before their sum is added (summation_tree.h): a power of
+// two that divides a tile.
 struct MatmulTiles {
   OperatorId op;
   std::uint64_t block_m = 1, block_n = 1, page_k = 1;  // tiles
@@ -167,6 +172,7 @@ struct MatmulTiles {
   DType accumulator = DType::fp32;
   DType result = DType::fp32;
   bool transposed = false;
+  std::uint32_t lanes = 0;
   friend bool operator==(const MatmulTiles&, const MatmulTiles&) = default;
 };
 
@@ -261,6 +267,7 @@ struct Generic {
   DType result = DType::fp32;       // pages pushed have this type
   std::optional<ExprOp> join;       // {parallel, reduction} only: add, maximum or minimum
   bool shifted = false;             // {parallel, parallel} only
+  std::uint32_t lanes = 0;          // of the SIMD pipeline that are used; 0: all
   friend bool operator==(const Generic&, const Generic&) = default;
 };
 inline bool folds_items(const Generic& g) {

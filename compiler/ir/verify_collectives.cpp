@@ -145,8 +145,17 @@ void check_collective_bytes(const Subject& s, Diagnostics& out) {
 }
 
 // RDU3032, first half: a summation tree adds every node below its root once; its leaves are ranges of the contraction;
-// the trees of an operator tile its pages' chunks (one set of trees, or one a chip).
+// the trees of an operator tile its pages' chunks (one set of trees, or one a chip), and sum in as many lanes as its
+// matmuls do.
 void check_trees(const Subject& s, Diagnostics& out) {
+  std::map<std::uint32_t, const Stage*> matmuls;  // by operator: one of its stages
+  for (const Stage& st : s.p.stages)
+    if (const auto* m = std::get_if<MatmulTiles>(&st.kind)) {
+      const Stage& first = *matmuls.try_emplace(m->op.value, &st).first->second;
+      if (std::get<MatmulTiles>(first.kind).lanes != m->lanes)
+        out.error(Code::RDU3032, s.where, "{} sums in {} lanes, and {} of its operator in {} (0: a systolic array)",
+                  place_of(st), m->lanes, place_of(first), std::get<MatmulTiles>(first.kind).lanes);
+    }
   std::map<std::uint32_t, std::uint32_t> chunks_of;  // by operator
   for (const SummationTree& tree : s.p.trees) {
     const auto wrong = [&](const std::string& what) {
@@ -163,6 +172,11 @@ void check_trees(const Subject& s, Diagnostics& out) {
       }
     }
     if (!ok) wrong("a leaf of no contraction range");
+    if (const auto matmul = matmuls.find(tree.op.value); matmul != matmuls.end()) {
+      const std::uint32_t lanes = std::max(std::get<MatmulTiles>(matmul->second->kind).lanes, 1u);
+      if (tree.lanes != lanes)
+        wrong(fmt::format("sums in {} lanes, and {} in {}", tree.lanes, place_of(*matmul->second), lanes));
+    }
     for (std::size_t i = 0; i + 1 < uses.size(); ++i)
       if (uses[i] != 1) {
         wrong(fmt::format("node {} is added {} times", i, uses[i]));

@@ -149,6 +149,13 @@ void check_site_memory(const Subject& s, Diagnostics& out) {
   }
 }
 
+// Lanes of its PCU that a stage asks for; 0: it takes what there is.
+std::uint32_t lanes_used(const Stage& s) {
+  if (const auto* m = std::get_if<MatmulTiles>(&s.kind)) return m->lanes;
+  if (const auto* g = std::get_if<Generic>(&s.kind)) return g->lanes;
+  return 0;
+}
+
 // RDU3022: a site uses no more ports, buffers, semaphores, movement engines and compute contexts than the target gives
 // it.
 void check_site_resources(const Subject& s, Diagnostics& out) {
@@ -164,6 +171,8 @@ void check_site_resources(const Subject& s, Diagnostics& out) {
     if (st.engine.index >= engines)
       out.error(Code::RDU3022, s.where, "{} is on {} {}, and a site of target '{}' has {}", place_of(st),
                 compute ? "compute context" : "movement engine", st.engine.index, s.target.name, engines);
+    const std::uint32_t lanes = lanes_used(st);
+    if (lanes > s.target.pcu.lanes) wrong(place_of(st), "lanes", lanes, s.target.pcu.lanes);
     if (!std::holds_alternative<MatmulTiles>(st.kind) && !std::holds_alternative<Generic>(st.kind)) continue;
     const auto [inputs, outputs] = busiest_phase(st);
     if (inputs > has.vector_inputs) wrong(place_of(st), "vector inputs in one firing", inputs, has.vector_inputs);

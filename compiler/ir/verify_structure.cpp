@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <set>
 
@@ -325,6 +326,9 @@ void check_matmul_sizes(const Subject& s, const Stage& st, const MatmulTiles& m,
              c = checked_product({m.block_m, m.block_n});
   if (m.block_m == 0 || m.block_n == 0 || m.page_k == 0 || m.k_tiles == 0 || !a || !b || !c)
     return wrong("a block or page of 0 tiles, or of too many");
+  if (m.lanes != 0 && (!std::has_single_bit(m.lanes) || s.p.header.native_tile % m.lanes != 0))
+    wrong(fmt::format("sums over {} lanes, which is no power of two that divides a tile of {}", m.lanes,
+                      s.p.header.native_tile));
   if (m.k_pages != ceil_div(m.k_tiles, m.page_k))
     return wrong(fmt::format("{} contraction tiles in pages of {} are {} pages, not {}", m.k_tiles, m.page_k,
                              ceil_div(m.k_tiles, m.page_k), m.k_pages));

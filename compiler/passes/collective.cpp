@@ -235,7 +235,8 @@ void reorder(SpatialProgram& p, const Collective& c, const Target& target) {
            c.op,
            mutated("collective.trees_in_reverse", chunk, static_cast<std::uint32_t>(sums.size()) - 1 - chunk),
            static_cast<std::uint32_t>(sums.size()),
-           std::move(sums[chunk])});
+           std::move(sums[chunk]),
+           tree.lanes});
   }
   for (std::size_t i = 0; i < trees.size(); ++i) trees[i].id = SummationTreeId(i);
   p.trees = std::move(trees);

@@ -10,7 +10,8 @@ namespace rdusim {
 
 std::pair<StageId, BufferId> place_fold(SpatialProgram& p, const Target& t, SectionBuilder& build,
                                         const std::vector<StageId>& slices, const std::vector<BufferId>& partials,
-                                        DType result, std::uint64_t rounds, std::uint32_t first_recv) {
+                                        DType result, std::uint64_t rounds, std::uint32_t first_recv,
+                                        std::uint32_t lanes) {
   const GroupId home = p.stage(slices[0]).group;
   const DType accumulator = p.buffer(partials[0]).dtype;
   std::vector<BufferId> operands = {partials[0]};
@@ -33,6 +34,7 @@ std::pair<StageId, BufferId> place_fold(SpatialProgram& p, const Target& t, Sect
   fold.maps.assign(slices.size() + 1, {{1, 0}});
   fold.accumulator = accumulator;
   fold.result = result;
+  fold.lanes = lanes;
   fold.bodies.push_back({1, {{ExprOp::operand, 0, 0}}});
   for (std::uint32_t l = 1; l < slices.size(); ++l)
     fold.bodies.push_back({1,
@@ -52,10 +54,11 @@ std::pair<StageId, BufferId> place_fold(SpatialProgram& p, const Target& t, Sect
 }
 
 void add_left_deep_tree(SpatialProgram& p, OperatorId op, ChipId chip,
-                        const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges) {
+                        const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges, std::uint32_t lanes) {
   SummationTree tree;
   tree.id = SummationTreeId(p.trees.size());
   tree.op = op;
+  tree.lanes = lanes;
   for (std::size_t l = 0; l < ranges.size(); ++l) {
     SummationNode leaf;
     leaf.chip = chip;

@@ -14,13 +14,15 @@ namespace rdusim {
 
 // Adds what folds: `slices` push `rounds` pages each into `partials`. Its result, of type `result`, is in NAME.c. The
 // receives take movement engines from `first_recv` on, the fold the next context after the slices' own. Requires a target
-// with a hand-off between sites.
+// with a hand-off between sites. `lanes`: Generic::lanes.
 std::pair<StageId, BufferId> place_fold(SpatialProgram& program, const Target& target, SectionBuilder& build,
                                         const std::vector<StageId>& slices, const std::vector<BufferId>& partials,
-                                        DType result, std::uint64_t rounds, std::uint32_t first_recv);
+                                        DType result, std::uint64_t rounds, std::uint32_t first_recv,
+                                        std::uint32_t lanes = 0);
 
-// The summation tree of such a fold: a leaf for each range of the contraction, joined from the left.
+// The summation tree of such a fold: a leaf for each range of the contraction, joined from the left. `lanes`: of the
+// leaves.
 void add_left_deep_tree(SpatialProgram& program, OperatorId op, ChipId chip,
-                        const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges);
+                        const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges, std::uint32_t lanes = 1);
 
 }  // namespace rdusim

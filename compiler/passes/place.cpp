@@ -31,6 +31,7 @@
 #include "compiler/passes/repeats.h"
 #include "compiler/passes/section_builder.h"
 #include "compiler/passes/sites.h"
+#include "compiler/passes/unit_mode.h"
 #include "compiler/workload/operator_traits.h"
 
 namespace rdusim {
@@ -51,7 +52,8 @@ class MatmulPlacer {
         b_(build_.tensor_of(op_.in[1])),
         c_(build_.tensor_of(op_.out)),
         stack_(product_stack(*p.operators, op_)),
-        rows_(*deal(stack_.blocks(plan_.block_m, t.native_tile), plan_.sites_m)) {}
+        rows_(*deal(stack_.blocks(plan_.block_m, t.native_tile), plan_.sites_m)),
+        pin_(pin_of(*p.operators, op_.id)) {}
 
   void place(SiteAllocator& sites) {
     std::vector<BufferId> partials;
@@ -64,13 +66,13 @@ class MatmulPlacer {
       partials.push_back(out);
     }
     const GroupId home = p_.stage(matmuls[0]).group;
-    const auto [last, result] = plan_.sites_k == 1
-                                    ? std::pair(matmuls[0], partials[0])
-                                    : place_fold(p_, t_, build_, matmuls, partials, c_.dtype,
-                                                 plan_.rounds_m * plan_.rounds_n, MovementOrder::first_recv);
-    const StageId store =
-        build_.add_stage("store", Store{c_.id, store_pattern(), {}}, home, movement_engine(t_, MovementOrder::store),
-                         plan_.rounds_m * plan_.rounds_n, {input_port(result)});
+    const auto [last, result] =
+        plan_.sites_k == 1 ? std::pair(matmuls[0], partials[0])
+                           : place_fold(p_, t_, build_, matmuls, partials, c_.dtype, plan_.rounds_m * plan_.rounds_n,
+                                        MovementOrder::first_recv, pin_.lanes.value_or(0));
+    const StageId store = build_.add_stage("store", Store{c_.id, store_pattern(), {}, {}, stream_lanes()}, home,
+                                           movement_engine(t_, MovementOrder::store), plan_.rounds_m * plan_.rounds_n,
+                                           {input_port(result)});
     build_.add_edge(last, result, {store});
     add_tree();
   }
@@ -79,6 +81,7 @@ class MatmulPlacer {
   DType operand() const { return a_.dtype; }
   DType accumulator() const { return accumulator_of(operand()); }
   bool transposed() const { return op_.attributes.transposed; }
+  std::uint32_t stream_lanes() const { return pin_.stream_lanes.value_or(0); }
   // First tile of this work along an axis, as the tensor that holds it counts. The tensor may hold more than the slice
   // (a replica that every chip has whole), and its own offset is where its element 0 lies.
   std::uint64_t base(std::int64_t work_offset, std::int64_t tensor_offset) const {
@@ -109,11 +112,13 @@ class MatmulPlacer {
     const std::uint64_t a_row = base(w_.offset_m, a_.offset[row_axis]),
                         a_col = base(w_.offset_k, a_.offset[row_axis + 1]);
     Load load_a{a_.id, over_stack(stack_.left, a_, {plan_.rounds_n, plan_.k_pages}), {}};
+    load_a.lanes = stream_lanes();
     load_a.pattern.stride[rows_.size() - 1][row_axis] = rows_.back().sites * plan_.block_m;
     load_a.pattern.stride.back()[row_axis + 1] = mutated("place.load_a_repeats_a_page", plan_.page_k, 0);
     set_matrix(load_a.pattern.page_tiles, {plan_.block_m, plan_.page_k});
     set_matrix(load_a.pattern.extent_tiles, {a_row + build_.tiles(stack_.rows), a_col + end_k});
     Load load_b{b_.id, over_stack(stack_.right, b_, {plan_.rounds_n, plan_.k_pages}), {}};
+    load_b.lanes = stream_lanes();
     // Of b by contraction and column of the result: as its axes are, or transposed.
     const auto axes_of_b = [&](std::uint64_t contraction, std::uint64_t column) {
       return transposed() ? std::array{column, contraction} : std::array{contraction, column};
@@ -167,7 +172,8 @@ class MatmulPlacer {
                            operand(),
                            mutated("place.accumulator_too_narrow", accumulator(), operand()),
                            result,
-                           mutated("place.transposed_passes_for_plain", transposed(), false)};
+                           mutated("place.transposed_passes_for_plain", transposed(), false),
+                           mutated("place.lanes_of_an_array", matmul_lanes(pin_, t_), 0)};
     const StageId matmul = build_.add_stage("matmul" + k, body, group, {StageRole::compute, 0}, firings,
                                             {input_port(a), input_port(b), push});
     if (mutated("place.edge_left_out", true, false)) build_.add_edge(from_a, a, {matmul});
@@ -247,7 +253,7 @@ class MatmulPlacer {
       ranges.emplace_back(
           w_.offset_k + static_cast<std::int64_t>(mutated("place.tree_counts_a_slice_twice", l, 0)) * slice,
           w_.offset_k + std::min(w_.k, static_cast<std::int64_t>(l + 1) * slice));
-    add_left_deep_tree(p_, op_.id, w_.chip, ranges);
+    add_left_deep_tree(p_, op_.id, w_.chip, ranges, std::max(matmul_lanes(pin_, t_), 1u));
   }
 
   SpatialProgram& p_;
@@ -261,6 +267,7 @@ class MatmulPlacer {
   const Tensor& c_;
   const ProductStack stack_;
   const std::vector<AxisDeal> rows_;  // the stack and its blocks of rows
+  const SchedulePin pin_;
 };
 
 void place_work(SpatialProgram& program, const Target& target, const Work& w, SectionId section, SiteAllocator& sites) {

@@ -45,10 +45,8 @@ void place_moves(SpatialProgram& program, const Target& target, const Work& work
   SectionBuilder build(program, target, work, section);
   const OperatorGraph& graph = *program.operators;
   std::string why;
-  const auto pinned = std::find_if(graph.pins.begin(), graph.pins.end(),
-                                   [&](const SchedulePin& pin) { return pin.op == build.op().id; });
-  const SchedulePin pin = pinned == graph.pins.end() ? SchedulePin{} : *pinned;
-  const std::vector<MoveNest> nests = nests_of(graph, build.op(), work.n, most_sites_of(pin, target), why);
+  const std::uint64_t most_sites = most_sites_of(pin_of(graph, build.op().id), target);
+  const std::vector<MoveNest> nests = nests_of(graph, build.op(), work.n, most_sites, why);
   for (std::size_t i = 0; i < nests.size(); ++i) {
     const MoveNest& nest = nests[i];
     const std::string number = std::to_string(i);

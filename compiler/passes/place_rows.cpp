@@ -29,7 +29,8 @@ class RowPlacer {
         build_(p, t, w, section),
         op_(build_.op()),
         steps_(recipe_of(*p.operators, op_)),
-        accumulator_(accumulator_of(p.operators->operand(op_.in[0]).dtype)) {}
+        accumulator_(accumulator_of(p.operators->operand(op_.in[0]).dtype)),
+        pin_(pin_of(*p.operators, op_.id)) {}
 
   void place(SiteAllocator& sites) {
     group_ = build_.add_group(sites.near_agcus(plan_.sites_m * plan_.sites_n));
@@ -38,9 +39,9 @@ class RowPlacer {
     const Result& last = results_.back();
     const Tensor& c = build_.tensor_of(op_.out);
     const Span span{true, !steps_.back().is_column};
-    const StageId store =
-        build_.add_stage("store", Store{c.id, pattern(c, span), {}}, group_, next_movement(),
-                         plan_.rounds_m * (span.columns ? plan_.rounds_n : 1), {input_port(last.buffer)});
+    const StageId store = build_.add_stage(
+        "store", Store{c.id, pattern(c, span), {}, {}, pin_.stream_lanes.value_or(0)}, group_, next_movement(),
+        plan_.rounds_m * (span.columns ? plan_.rounds_n : 1), {input_port(last.buffer)});
     consumers_[last.buffer.value].push_back(store);
     for (const Result& r : results_) build_.add_edge(r.stage, r.buffer, consumers_[r.buffer.value]);
     for (const Source& s : sources_) build_.add_edge(s.load, s.buffer, consumers_[s.buffer.value]);
@@ -115,6 +116,7 @@ class RowPlacer {
     const auto load = [&](std::optional<std::uint32_t> step) {
       const std::string name = "in" + std::to_string(operand) + (step ? "_" + steps_[*step].name : "");
       Load l{t.id, pattern(t, span), {}};
+      l.lanes = pin_.stream_lanes.value_or(0);
       if ((!span.rows && plan_.sites_m > 1) || (!span.columns && plan_.sites_n > 1))
         for (std::uint32_t i = 0; i < plan_.sites_m; ++i)
           for (std::uint32_t j = 0; j < plan_.sites_n; ++j)
@@ -150,6 +152,7 @@ class RowPlacer {
     g.bodies = {{phases, step.body}};
     g.join = step.join;
     g.accumulator = accumulator_;
+    g.lanes = pin_.lanes.value_or(0);
     const bool last = index + 1 == steps_.size();
     g.result = last ? p_.operators->operand(op_.out).dtype : accumulator_;
 
@@ -189,6 +192,7 @@ class RowPlacer {
   const Operator& op_;
   std::vector<Step> steps_;
   DType accumulator_;
+  SchedulePin pin_;
   GroupId group_;
   std::uint32_t movements_ = 0;
   std::vector<Source> sources_;

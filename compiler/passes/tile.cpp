@@ -34,6 +34,7 @@
 #include "compiler/passes/repeats.h"
 #include "compiler/passes/sites.h"
 #include "compiler/passes/tile_rows.h"
+#include "compiler/passes/unit_mode.h"
 #include "compiler/workload/operator_traits.h"
 
 namespace rdusim {
@@ -82,9 +83,10 @@ struct Score {
 
 class Scorer {
  public:
-  // `scattered`: a collective leaves each chip a part of every page.
-  Scorer(const Work& w, const ProductStack& stack, DType operand, DType result, bool scattered, const Target& t)
-      : w_(w), stack_(stack), operand_(operand), result_(result), scattered_(scattered), t_(t) {}
+  // `scattered`: a collective leaves each chip a part of every page. `lanes`: MatmulTiles::lanes.
+  Scorer(const Work& w, const ProductStack& stack, DType operand, DType result, bool scattered, std::uint32_t lanes,
+         const Target& t)
+      : w_(w), stack_(stack), operand_(operand), result_(result), scattered_(scattered), lanes_(lanes), t_(t) {}
 
   // Bytes that the plan keeps in the busiest site's PMU, the room that a collective will want for landings included.
   Bytes site_bytes(const BlockPlan& p) const {
@@ -99,7 +101,8 @@ class Scorer {
     const double rounds = double(p.rounds_m * p.rounds_n);
     // Of whole tiles, though one row takes less (PcuParameters::rows_taken): where operators share a section weights come
     // ahead, and what shows of a product of few rows is its time, which more sites shorten.
-    const double firing = double(p.block_m * p.block_n * p.page_k) * tile3 / t_.pcu.macs(operand_);
+    const double firing =
+        lanes_ != 0 ? simd_firing(p) : double(p.block_m * p.block_n * p.page_k) * tile3 / t_.pcu.macs(operand_);
     const double compute = rounds * double(p.k_pages) * firing;
 
     const double hbm = to_double(t_.hbm.sustainable_bytes_per_cycle());
@@ -150,6 +153,13 @@ class Scorer {
   }
 
  private:
+  // Cycles of a firing in the SIMD pipeline, which takes time for what there is only.
+  double simd_firing(const BlockPlan& p) const {
+    const std::uint64_t results =
+        page_extent(p.block_m, stack_.rows, t_.native_tile) * page_extent(p.block_n, w_.n, t_.native_tile);
+    const std::uint64_t vectors = ceil_div(page_extent(p.page_k, w_.k, t_.native_tile), std::uint64_t{lanes_});
+    return double(results * vectors * lanes_) / to_double(t_.pcu.simd_rate(accumulator_of(operand_), lanes_));
+  }
   // Matrices of b that are worked on at once.
   std::uint64_t streams_of_b(const BlockPlan& p) const {
     std::uint64_t streams = 1;
@@ -175,6 +185,7 @@ class Scorer {
   const ProductStack& stack_;
   DType operand_, result_;
   bool scattered_;
+  std::uint32_t lanes_;
   const Target& t_;
 };
 
@@ -204,12 +215,13 @@ std::uint32_t least_columns_joined(const Work& w, DType accumulator, const Targe
 }
 
 // Slices of a contraction that one site can fold: each but its own takes a landing buffer there (a quarter of the
-// site's at most) and, where crossings have them, a semaphore. Semaphores are given out once for all operators.
-std::uint64_t most_split(const Target& t, const SiteDemand& kept, std::uint64_t operators) {
+// site's at most, or, where the split is pinned, as many as there are) and, where crossings have them, a semaphore.
+// Semaphores are given out once for all operators.
+std::uint64_t most_split(const Target& t, const SiteDemand& kept, std::uint64_t operators, bool pinned) {
   if (t.crossing.empty()) return 1;
   constexpr std::uint64_t own_buffers = 4;  // a, b, the home slice's partial sums, the result
   const auto left = [](std::uint64_t all, std::uint64_t gone) { return all > gone ? all - gone : 0; };
-  std::uint64_t landings = std::min<std::uint64_t>(left(std::max(1u, t.site.buffers / 4), 1),
+  std::uint64_t landings = std::min<std::uint64_t>(left(std::max(1u, pinned ? t.site.buffers : t.site.buffers / 4), 1),
                                                    left(t.site.buffers, own_buffers + kept.buffers));
   if (t.crossing.front() == CrossingHandshake::semaphore)
     landings = std::min(landings, left(t.site.semaphores / operators, kept.semaphores));
@@ -269,7 +281,7 @@ struct Best {
 
 std::optional<BlockPlan> best_plan(const Work& w, const ProductStack& stack, const SchedulePin& pin, DType operand,
                                    DType result, std::uint64_t most_split, const Target& t, bool scattered = false) {
-  const Scorer scorer(w, stack, operand, result, scattered, t);
+  const Scorer scorer(w, stack, operand, result, scattered, matmul_lanes(pin, t), t);
   Best whole, in_slices;
   for_each_plan(w, stack, pin, most_split, t, scorer,
                 [&](const BlockPlan& p) { (p.sites_k == 1 ? whole : in_slices).add(scorer.score(p)); });
@@ -317,7 +329,7 @@ std::optional<BlockPlan> plan_of(const SpatialProgram& program, const Work& w, c
   if (op.kind != OperatorKind::matmul) return row_plan(graph, w, pin, t);
   const DType operand = graph.operand(op.in[0]).dtype, result = graph.operand(op.out).dtype;
   const SiteDemand kept = kept_for_collectives(program.header.plan, op, operand, result, t);
-  const std::uint64_t split = most_split(t, kept, graph.operators.size());
+  const std::uint64_t split = most_split(t, kept, graph.operators.size(), pin.unroll_k.has_value());
   const bool is_joined = w.k != whole_work_of(graph, op).k;
   if (is_joined && op.attributes.scattered) {
     // Every chip keeps rows of its own of every page.
@@ -333,6 +345,10 @@ std::optional<BlockPlan> plan_of(const SpatialProgram& program, const Work& w, c
     if (const auto plan = best_plan(w, product_stack(graph, op), wide, operand, result, split, t)) return plan;
   }
   return best_plan(w, product_stack(graph, op), pin, operand, result, split, t);
+}
+
+bool is_pinned(const OperatorGraph& graph, OperatorId op) {
+  return std::any_of(graph.pins.begin(), graph.pins.end(), [&](const SchedulePin& p) { return p.op == op; });
 }
 
 // RDU4112, RDU1026: why there is no plan.
@@ -370,7 +386,9 @@ void tell_why(const SpatialProgram& program, const Work& w, bool pinned, const T
   } else {
     out.error(Code::RDU1026, where, "[schedule.{}] pins what {} '{}' ({} x {}, tiles of {}) cannot have on {} sites",
               op.name, name_of(op.kind), op.name, w.m, w.n, target.native_tile, target.sites())
-        .suggest("unroll_m, unroll_n, block_n, sites and depth can be pinned; unroll_* divides the number of blocks");
+        .suggest(
+            "unroll_m, unroll_n, block_m, block_n, sites and depth can be pinned; unroll_* divides the number of "
+            "blocks");
   }
 }
 
@@ -431,10 +449,13 @@ Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
     const bool by_row = op.kind != OperatorKind::matmul && op.kind != OperatorKind::attention &&
                         op.kind != OperatorKind::rotary && !is_move(op.kind);
     if (by_row && !site_runs(graph, op, target, place_of(program, op), out)) continue;
-    const auto pinned =
-        std::find_if(graph.pins.begin(), graph.pins.end(), [&](const SchedulePin& p) { return p.op == op.id; });
-    w.plan = plan_of(program, w, pinned == graph.pins.end() ? SchedulePin{} : *pinned, target);
-    if (!w.plan) tell_why(program, w, pinned != graph.pins.end(), target, out);
+    const SchedulePin pin = pin_of(graph, op.id);
+    if (const std::string fault = unit_fault(graph, op, pin, target); !fault.empty()) {
+      out.error(Code::RDU1026, place_of(program, op), "[schedule.{}]: {}", op.name, fault);
+      continue;
+    }
+    w.plan = plan_of(program, w, pin, target);
+    if (!w.plan) tell_why(program, w, is_pinned(graph, op.id), target, out);
   }
   if (out.has_errors()) return out;
   if (std::none_of(given.begin(), given.end(), [](bool g) { return g; }))
@@ -459,10 +480,7 @@ Result<SpatialProgram> tile_like(SpatialProgram program, const SpatialProgram& m
       w.plan = like.plan;
       continue;
     }
-    const auto pinned =
-        std::find_if(graph.pins.begin(), graph.pins.end(), [&](const SchedulePin& p) { return p.op == w.op; });
-    SchedulePin pin = pinned == graph.pins.end() ? SchedulePin{} : *pinned;
-    pin.op = w.op;
+    SchedulePin pin = pin_of(graph, w.op);
     pin.sites = static_cast<std::uint32_t>(sites_wanted(graph, like, target));
     const BlockPlan& plan = *like.plan;
     if (w.k != like.k && w.n == like.n) {
@@ -481,7 +499,7 @@ Result<SpatialProgram> tile_like(SpatialProgram program, const SpatialProgram& m
       pin.unroll_k = pinned_split;
       if (!w.plan) w.plan = plan_of(program, w, pin, target);
     }
-    if (!w.plan) tell_why(program, w, pinned != graph.pins.end(), target, out);
+    if (!w.plan) tell_why(program, w, is_pinned(graph, w.op), target, out);
   }
   if (out.has_errors()) return out;
   return program;

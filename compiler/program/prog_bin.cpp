@@ -35,6 +35,7 @@ struct Schema;
   }
 RDUSIM_SCHEMA_ENUM(DType);
 RDUSIM_SCHEMA_ENUM(TensorRole);
+RDUSIM_SCHEMA_ENUM(UnitMode);
 RDUSIM_SCHEMA_ENUM(OperatorKind);
 RDUSIM_SCHEMA_ENUM(MemorySpace);
 RDUSIM_SCHEMA_ENUM(Layout);
@@ -297,9 +298,11 @@ Offset<fb::Operator> put(Builder& b, const Operator& op) {
 }
 
 Offset<fb::SchedulePin> put(Builder& b, const SchedulePin& pin) {
-  const auto& [op, sites, unroll_m, unroll_n, unroll_k, block_m, block_n, page_k, depth] = pin;
-  return fb::CreateSchedulePin(b, op.value, put(sites), put(unroll_m), put(unroll_n), put(unroll_k), put(block_m),
-                               put(block_n), put(page_k), put(depth));
+  const auto& [op, sites, unroll_m, unroll_n, unroll_k, block_m, block_n, page_k, depth, unit, lanes, stream_lanes] =
+      pin;
+  return fb::CreateSchedulePin(
+      b, op.value, put(sites), put(unroll_m), put(unroll_n), put(unroll_k), put(block_m), put(block_n), put(page_k),
+      put(depth), unit ? flatbuffers::Optional(schema(*unit)) : flatbuffers::nullopt, put(lanes), put(stream_lanes));
 }
 
 Offset<fb::Obligation> put(Builder& b, const Obligation& obligation);
@@ -371,33 +374,34 @@ fb::Chunk put(const Chunk& chunk) {
 }
 
 Offset<void> put_kind(Builder& b, const Load& load) {
-  const auto& [tensor, pattern, multicast_set, indexed, later] = load;
+  const auto& [tensor, pattern, multicast_set, indexed, later, lanes] = load;
   const auto pattern_at = put(b, pattern);
   const auto sets_at = put(b, multicast_set);
   const auto later_at = put(b, later);
-  return fb::CreateLoad(b, tensor.value, pattern_at, sets_at, indexed, later_at).Union();
+  return fb::CreateLoad(b, tensor.value, pattern_at, sets_at, indexed, later_at, lanes).Union();
 }
 
 Offset<void> put_kind(Builder& b, const Store& store) {
-  const auto& [tensor, pattern, chunks, later] = store;
+  const auto& [tensor, pattern, chunks, later, lanes] = store;
   std::vector<fb::Chunk> list;
   list.reserve(chunks.size());
   for (const Chunk& chunk : chunks) list.push_back(put(chunk));
   const auto pattern_at = put(b, pattern);
   const auto chunks_at = put_structs(b, list);
   const auto later_at = put(b, later);
-  return fb::CreateStore(b, tensor.value, pattern_at, chunks_at, later_at).Union();
+  return fb::CreateStore(b, tensor.value, pattern_at, chunks_at, later_at, lanes).Union();
 }
 
 Offset<void> put_kind(Builder& b, const MatmulTiles& matmul) {
-  const auto& [op, block_m, block_n, page_k, k_tiles, k_pages, operand, accumulator, result, transposed] = matmul;
+  const auto& [op, block_m, block_n, page_k, k_tiles, k_pages, operand, accumulator, result, transposed, lanes] =
+      matmul;
   return fb::CreateMatmulTiles(b, op.value, block_m, block_n, page_k, k_tiles, k_pages, schema(operand),
-                               schema(accumulator), schema(result), transposed)
+                               schema(accumulator), schema(result), transposed, lanes)
       .Union();
 }
 
 Offset<void> put_kind(Builder& b, const Generic& generic) {
-  const auto& [iterators, maps, bodies, accumulator, result, join, shifted] = generic;
+  const auto& [iterators, maps, bodies, accumulator, result, join, shifted, lanes] = generic;
   std::vector<std::uint32_t> map_rows;
   std::vector<std::vector<std::int64_t>> rows;
   for (const AffineMap& map : maps) {
@@ -416,7 +420,8 @@ Offset<void> put_kind(Builder& b, const Generic& generic) {
   const auto bodies_at = put_structs(b, runs);
   const auto nodes_at = put_structs(b, nodes);
   return fb::CreateGeneric(b, iterators_at, map_rows_at, maps_at, bodies_at, nodes_at, schema(accumulator),
-                           schema(result), join ? flatbuffers::Optional(schema(*join)) : flatbuffers::nullopt, shifted)
+                           schema(result), join ? flatbuffers::Optional(schema(*join)) : flatbuffers::nullopt, shifted,
+                           lanes)
       .Union();
 }
 
@@ -567,13 +572,13 @@ Offset<fb::Schedule> put(Builder& b, const Schedule& schedule) {
 // Trees and certificate
 
 Offset<fb::SummationTree> put(Builder& b, const SummationTree& tree) {
-  const auto& [id, op, chunk, chunks, nodes] = tree;
+  const auto& [id, op, chunk, chunks, nodes, lanes] = tree;
   std::vector<fb::SummationNode> rows;
   rows.reserve(nodes.size());
   for (const auto& [leaf, chip, k_begin, k_end, left, right] : nodes)
     rows.emplace_back(leaf, chip.value, k_begin, k_end, left, right);
   const auto nodes_at = put_structs(b, rows);
-  return fb::CreateSummationTree(b, id.value, op.value, chunk, chunks, nodes_at);
+  return fb::CreateSummationTree(b, id.value, op.value, chunk, chunks, nodes_at, lanes);
 }
 
 Offset<fb::Obligation> put(Builder& b, const Obligation& obligation) {
@@ -1001,6 +1006,9 @@ SchedulePin get_pin(Reader& r, const fb::SchedulePin& row) {
   out.block_n = optional_number(row.block_n());
   out.page_k = optional_number(row.page_k());
   out.depth = optional_number(row.depth());
+  if (const auto unit = row.unit()) out.unit = r.one_of<UnitMode>(*unit);
+  out.lanes = optional_number(row.lanes());
+  out.stream_lanes = optional_number(row.stream_lanes());
   return out;
 }
 
@@ -1108,6 +1116,7 @@ Generic get_generic(Reader& r, const fb::Generic& row) {
   out.accumulator = r.one_of<DType>(row.accumulator());
   out.result = r.one_of<DType>(row.result());
   out.shifted = row.shifted();
+  out.lanes = row.lanes();
   return out;
 }
 
@@ -1116,13 +1125,13 @@ StageKind get_kind(Reader& r, const fb::Stage& row) {
   switch (row.kind_type()) {
     case fb::StageKind::Load:
       if (const auto* k = row.kind_as_Load())
-        return Load{TensorId{k->tensor()}, get_pattern(r, k->pattern()), r.numbers(k->multicast_set()), k->indexed(),
-                    r.ids<TensorId>(k->later())};
+        return Load{TensorId{k->tensor()}, get_pattern(r, k->pattern()), r.numbers(k->multicast_set()),
+                    k->indexed(),          r.ids<TensorId>(k->later()),  k->lanes()};
       break;
     case fb::StageKind::Store:
       if (const auto* k = row.kind_as_Store())
         return Store{TensorId{k->tensor()}, get_pattern(r, k->pattern()), r.structs<Chunk>(k->chunks(), get_chunk),
-                     r.ids<TensorId>(k->later())};
+                     r.ids<TensorId>(k->later()), k->lanes()};
       break;
     case fb::StageKind::MatmulTiles:
       if (const auto* k = row.kind_as_MatmulTiles())
@@ -1135,7 +1144,8 @@ StageKind get_kind(Reader& r, const fb::Stage& row) {
                            r.one_of<DType>(k->operand()),
                            r.one_of<DType>(k->accumulator()),
                            r.one_of<DType>(k->result()),
-                           k->transposed()};
+                           k->transposed(),
+                           k->lanes()};
       break;
     case fb::StageKind::Generic:
       if (const auto* k = row.kind_as_Generic()) return get_generic(r, *k);
@@ -1339,6 +1349,7 @@ SummationTree get_tree(Reader& r, const fb::SummationTree& row) {
   out.nodes = r.structs<SummationNode>(row.nodes(), [](const fb::SummationNode& n) {
     return SummationNode{n.leaf(), ChipId{n.chip()}, n.k_begin(), n.k_end(), n.left(), n.right()};
   });
+  out.lanes = row.lanes();
   return out;
 }
 

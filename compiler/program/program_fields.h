@@ -103,7 +103,7 @@ void fields(Io& io, typename Io::template Ref<Operator> op) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<SchedulePin> pin) {
-  auto& [op, sites, unroll_m, unroll_n, unroll_k, block_m, block_n, page_k, depth] = pin;
+  auto& [op, sites, unroll_m, unroll_n, unroll_k, block_m, block_n, page_k, depth, unit, lanes, stream_lanes] = pin;
   io.required("op", op);
   io.optional("sites", sites);
   io.optional("unroll_m", unroll_m);
@@ -113,6 +113,9 @@ void fields(Io& io, typename Io::template Ref<SchedulePin> pin) {
   io.optional("block_n", block_n);
   io.optional("page_k", page_k);
   io.optional("depth", depth);
+  io.optional("unit", unit);
+  io.optional("lanes", lanes);
+  io.optional("stream_lanes", stream_lanes);
 }
 
 template <class Io>
@@ -172,26 +175,28 @@ void fields(Io& io, typename Io::template Ref<AccessPattern> pattern) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Load> load) {
-  auto& [tensor, pattern, multicast_set, indexed, later] = load;
+  auto& [tensor, pattern, multicast_set, indexed, later, lanes] = load;
   io.required("tensor", tensor);
   io.required("pattern", pattern);
   io.brief("multicast_set", multicast_set);
   io.brief("indexed", indexed);
   io.brief("later", later);
+  io.brief("lanes", lanes);
 }
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Store> store) {
-  auto& [tensor, pattern, chunks, later] = store;
+  auto& [tensor, pattern, chunks, later, lanes] = store;
   io.required("tensor", tensor);
   io.required("pattern", pattern);
   io.brief("chunks", chunks);
   io.brief("later", later);
+  io.brief("lanes", lanes);
 }
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<MatmulTiles> matmul) {
-  auto& [op, block_m, block_n, page_k, k_tiles, k_pages, operand, accumulator, result, transposed] = matmul;
+  auto& [op, block_m, block_n, page_k, k_tiles, k_pages, operand, accumulator, result, transposed, lanes] = matmul;
   io.required("op", op);
   io.shown("block_m", block_m);
   io.shown("block_n", block_n);
@@ -202,6 +207,7 @@ void fields(Io& io, typename Io::template Ref<MatmulTiles> matmul) {
   io.shown("accumulator", accumulator);
   io.shown("result", result);
   io.brief("transposed", transposed);
+  io.brief("lanes", lanes);
 }
 
 template <class Io>
@@ -214,7 +220,7 @@ void fields(Io& io, typename Io::template Ref<ExprNode> node) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Generic> generic) {
-  auto& [iterators, maps, bodies, accumulator, result, join, shifted] = generic;
+  auto& [iterators, maps, bodies, accumulator, result, join, shifted, lanes] = generic;
   io.required("iterators", iterators);
   io.required("maps", maps);
   io.required("bodies", bodies);
@@ -222,6 +228,7 @@ void fields(Io& io, typename Io::template Ref<Generic> generic) {
   io.shown("result", result);
   io.optional("join", join);
   io.brief("shifted", shifted);
+  io.brief("lanes", lanes);
 }
 
 template <class Io>
@@ -483,12 +490,13 @@ void fields(Io& io, typename Io::template Ref<SummationNode> node) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<SummationTree> tree) {
-  auto& [id, op, chunk, chunks, nodes] = tree;
+  auto& [id, op, chunk, chunks, nodes, lanes] = tree;
   io.required("id", id);
   io.required("op", op);
   io.shown("chunk", chunk);
   io.shown("chunks", chunks);
   io.required("nodes", nodes);
+  io.brief("lanes", lanes, std::uint32_t{1});
 }
 
 template <class Io>

@@ -1,7 +1,9 @@
 // The order of the additions that make one reduced output: data, not an accident of arrival.
 //
 // A leaf is a partial sum that one chip computes: the products of contraction indices [k_begin, k_end), added one by one
-// in rising k to an accumulator that starts at zero. An inner node adds its right child to its left child, in the
+// in rising k to an accumulator that starts at zero. With several lanes it is the products of each `lanes` indices, from
+// k_begin on, that are added so, each such group summed before as a reduction tree does: neighbours first, then
+// neighbouring pairs (of a last group that is not whole, what there is of it). An inner node adds its right child to its left child, in the
 // accumulator's type. A tree holds for the elements of chunk `chunk` of `chunks` of every page of the output (page.h of
 // the program says how a page is cut), for every page.
 //
@@ -36,6 +38,7 @@ struct SummationTree {
   std::uint32_t chunk = 0;
   std::uint32_t chunks = 1;
   std::vector<SummationNode> nodes;  // the last is the root
+  std::uint32_t lanes = 1;           // of every leaf; a power of two
   friend bool operator==(const SummationTree&, const SummationTree&) = default;
 };
 

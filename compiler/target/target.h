@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +59,22 @@ struct PcuParameters {
 
   std::uint32_t macs(DType t) const { return macs_per_cycle[static_cast<std::size_t>(t)]; }
   std::uint32_t simd(DType t) const { return simd_ops_per_cycle[static_cast<std::size_t>(t)]; }
+  // Element-wise operations a cycle with `in_use` of the lanes at work (0: all); a type without a rate takes a cycle for
+  // each.
+  Fraction simd_rate(DType t, std::uint32_t in_use) const {
+    const std::uint64_t all = simd(t) != 0 ? simd(t) : 1;
+    return in_use == 0 || lanes == 0 ? Fraction{all, 1} : Fraction{all * in_use, lanes};
+  }
+  // Multiply-accumulates a cycle: of the array, or, with `in_use` not 0, of so many lanes of the SIMD pipeline.
+  Fraction mac_rate(DType operand, DType accumulator, std::uint32_t in_use) const {
+    return in_use != 0 ? simd_rate(accumulator, in_use) : Fraction{macs(operand) != 0 ? macs(operand) : 1, 1};
+  }
+  // From the last operand of a product to its result: the array's fill and drain, or the SIMD pipeline and the reduction
+  // tree over the lanes in use.
+  Cycles product_latency(std::uint32_t in_use) const {
+    if (in_use == 0) return systolic_fill_cycles + systolic_drain_cycles;
+    return simd_latency_cycles + static_cast<Cycles>(std::bit_width(in_use));
+  }
   // Rows of a product that take time, of a page of `rows`: whole groups of `stages`, the narrower side of the array,
   // where those divide a tile; else whole tiles. (An array of lanes x stages that keeps its sums in place works on a
   // block of so many results at a time.)

@@ -12,6 +12,18 @@ std::string_view name_of(OperatorKind kind) {
   return spelled(kind);
 }
 
+std::string_view name_of(UnitMode mode) {
+  return spelled(mode);
+}
+
+SchedulePin pin_of(const OperatorGraph& graph, OperatorId op) {
+  for (const SchedulePin& pin : graph.pins)
+    if (pin.op == op) return pin;
+  SchedulePin none;
+  none.op = op;
+  return none;
+}
+
 OperandId storage_of(const OperatorGraph& graph, OperandId id) {
   for (std::size_t i = graph.operators.size(); i-- > 0;) {
     const Operator& op = graph.operators[i];

@@ -150,6 +150,9 @@ constexpr bool is_row_wise(OperatorKind k) {
   return k >= OperatorKind::softmax && k <= OperatorKind::reduce_min;
 }
 
+// The two modes of a compute unit.
+enum class UnitMode : std::uint8_t { systolic, simd };
+
 // [schedule.OP]: what the user pins of what the compiler would choose. Absent: the compiler's choice.
 struct SchedulePin {
   OperatorId op;
@@ -159,8 +162,11 @@ struct SchedulePin {
   std::optional<std::uint32_t> unroll_k;
   std::optional<std::uint32_t> block_m;  // tiles of an output block
   std::optional<std::uint32_t> block_n;
-  std::optional<std::uint32_t> page_k;  // tiles of the contraction a page
-  std::optional<std::uint32_t> depth;   // pages of the operands' buffers
+  std::optional<std::uint32_t> page_k;        // tiles of the contraction a page
+  std::optional<std::uint32_t> depth;         // pages of the operands' buffers
+  std::optional<UnitMode> unit;               // of a matmul
+  std::optional<std::uint32_t> lanes;         // of a SIMD unit's, that its stages use
+  std::optional<std::uint32_t> stream_lanes;  // elements a cycle that its loads and stores move at most
   friend bool operator==(const SchedulePin&, const SchedulePin&) = default;
 };
 
@@ -178,12 +184,16 @@ struct OperatorGraph {
   const Operand& operand(OperandId id) const { return operands[id.value]; }
 };
 
+// What is pinned of an operator; of one that has no table, nothing.
+SchedulePin pin_of(const OperatorGraph& graph, OperatorId op);
+
 // The operand whose memory holds `id`: of an append's result that of its state, else `id` itself. Requires operators in
 // an order in which operands are written before they are read.
 OperandId storage_of(const OperatorGraph& graph, OperandId id);
 
 std::string_view name_of(TensorRole role);
 std::string_view name_of(OperatorKind kind);
+std::string_view name_of(UnitMode mode);
 
 // Elements of a shape; nothing where it overflows int64 or an extent is below 1.
 std::optional<std::int64_t> element_count(const std::vector<std::int64_t>& shape);

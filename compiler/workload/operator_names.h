@@ -23,6 +23,16 @@ constexpr std::string_view spelled(TensorRole role) {
   return {};
 }
 
+constexpr std::string_view spelled(UnitMode mode) {
+  switch (mode) {
+    case UnitMode::systolic:
+      return "systolic";
+    case UnitMode::simd:
+      return "simd";
+  }
+  return {};
+}
+
 constexpr std::string_view spelled(OperatorKind kind) {
   switch (kind) {
     case OperatorKind::matmul:

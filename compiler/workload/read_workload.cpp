@@ -801,21 +801,34 @@ class WorkloadReader {
     for (const TomlMember& m : *schedule->as_table()) read_pin(m, ids);
   }
 
+  std::optional<UnitMode> unit_at(const TomlValue& node, const std::string& what) {
+    const std::string* s = string_at(node, fmt::format("'unit' of {}", what));
+    if (s == nullptr) return std::nullopt;
+    for (const UnitMode mode : {UnitMode::systolic, UnitMode::simd})
+      if (name_of(mode) == *s) return mode;
+    error(Code::RDU1026, position_of(node), "'unit' of {} is '{}'; it is systolic or simd", what, *s);
+    return std::nullopt;
+  }
+
   void read_pin(const TomlMember& member, const std::map<std::string_view, OperatorId>& ids) {
     const std::string what = fmt::format("[schedule.{}]", member.key);
     const TomlValue* table = table_at(member.value, what);
     if (table == nullptr) return;
     using Number = std::optional<std::uint32_t> SchedulePin::*;
-    constexpr std::array<std::pair<std::string_view, Number>, 8> numbers = {{{"sites", &SchedulePin::sites},
-                                                                             {"unroll_m", &SchedulePin::unroll_m},
-                                                                             {"unroll_n", &SchedulePin::unroll_n},
-                                                                             {"unroll_k", &SchedulePin::unroll_k},
-                                                                             {"block_m", &SchedulePin::block_m},
-                                                                             {"block_n", &SchedulePin::block_n},
-                                                                             {"page_k", &SchedulePin::page_k},
-                                                                             {"depth", &SchedulePin::depth}}};
-    std::array<std::string_view, numbers.size()> keys;
+    constexpr std::array<std::pair<std::string_view, Number>, 10> numbers = {
+        {{"sites", &SchedulePin::sites},
+         {"unroll_m", &SchedulePin::unroll_m},
+         {"unroll_n", &SchedulePin::unroll_n},
+         {"unroll_k", &SchedulePin::unroll_k},
+         {"block_m", &SchedulePin::block_m},
+         {"block_n", &SchedulePin::block_n},
+         {"page_k", &SchedulePin::page_k},
+         {"depth", &SchedulePin::depth},
+         {"lanes", &SchedulePin::lanes},
+         {"stream_lanes", &SchedulePin::stream_lanes}}};
+    std::array<std::string_view, numbers.size() + 1> keys;
     std::transform(numbers.begin(), numbers.end(), keys.begin(), [](const auto& n) { return n.first; });
+    keys.back() = "unit";
     unknown_keys(*table, what, keys);
 
     SchedulePin pin;
@@ -838,6 +851,7 @@ class WorkloadReader {
         pin.*number = static_cast<std::uint32_t>(*n);
       }
     }
+    if (const TomlValue* value = table->find("unit")) pin.unit = unit_at(*value, what);
     // Of an attention not every site takes part in every loop.
     const bool attends = std::any_of(graph_.operators.begin(), graph_.operators.end(), [&](const Operator& op) {
       return op.name == member.key && op.kind == OperatorKind::attention;

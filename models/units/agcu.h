@@ -6,6 +6,9 @@
 //            page is asked for while fewer than outstanding_bursts bursts (of pages that memory has not given yet) are in
 //            flight: a stream is no faster than outstanding_bursts * burst_bytes / memory latency (Little's law), and
 //            what waits for a busy memory waits here, in order of rank, and not in the memory's queues before all others.
+//   lanes    a load or store that moves at most n elements a cycle (Load::lanes) is n a cycle at its movement engine: a
+//            page of e elements keeps that for e / n cycles, and is there so long after its first element. AGCU, network
+//            and PMU ports are taken for as long as the bytes take them.
 //   order    loads of stages that hand-offs join go before those that are joined with later stages of the program (least
 //            id on the chip). Among such, loads that wait are served burst by burst in turn: of their pages, the one
 //            of the load that had the fewest bytes (in whole bursts, from where it came to wait) comes next, the least

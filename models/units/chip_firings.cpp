@@ -7,6 +7,15 @@
 
 namespace rdusim {
 
+namespace {
+
+// Cycles that a stream of so many lanes takes for `elements`; one of 0 lanes is as fast as its ports.
+Cycles by_lanes(std::uint64_t elements, std::uint32_t lanes) {
+  return lanes == 0 ? 0 : ceil_div(elements, std::uint64_t{lanes});
+}
+
+}  // namespace
+
 std::optional<StallCause> Chip::blocked(const StageState& s) {
   if (s.held) return StallCause::input_starvation;
   for (const PortUse& use : uses(spec(s), s.next)) {
@@ -200,7 +209,8 @@ void Chip::start_load(std::uint32_t actor) {
   }
   const std::uint64_t size = bytes_of(sp.tensor->dtype);
   const std::uint64_t bytes = r.elements() * size;
-  Cycles busy = std::max<Cycles>(laws_.load_rate.span(bytes).ceil(), 1) + late(leader);
+  Cycles busy =
+      std::max({laws_.load_rate.span(bytes).ceil(), by_lanes(r.elements(), sp.load->lanes), Cycles{1}}) + late(leader);
   const StallCause cause = leader.cause;
   std::optional<View> indices;
   if (sp.load->indexed) {
@@ -390,7 +400,11 @@ void Chip::reach_member(const LoadState& load, std::uint32_t member, Bytes bytes
   const Cycles writing = laws_.pmu.write.span(bytes).ceil();
   const Cycle from = std::max(head, tail - std::min(tail, writing));
   const Pmu::Access w = c_.pmus[s.pmu].write(laws_.pmu, from, bytes);
-  s.last_complete = std::max({s.last_complete, w.last, now_ + 1});
+  const std::uint32_t lanes = spec(s).load->lanes;
+  const Cycle streamed = lanes == 0 ? 0
+                                    : std::max(s.last_complete, head + laws_.pmu.access) +
+                                          by_lanes(bytes / bytes_of(spec(s).tensor->dtype), lanes);
+  s.last_complete = std::max({s.last_complete, w.last, streamed, now_ + 1});
   put(s.last_complete, completed, which);
 }
 
@@ -448,7 +462,8 @@ void Chip::start_store(std::uint32_t stage) {
   store.under_way[store.entered++ % store.under_way.size()] = kept;
 
   claim(s, f);
-  const Pmu::Access out = c_.pmus[s.pmu].read(laws_.pmu, now_, kept.bytes);
+  Pmu::Access out = c_.pmus[s.pmu].read(laws_.pmu, now_, kept.bytes);
+  out.last = std::max(out.last, out.first + by_lanes(range.size(), sp.store->lanes));
   if (c_.network.flits() != nullptr) {
     c_.network.post(store.route, message(FlitMessage::What::store, stage, kept.bytes, 1), out.first, out.last,
                     kept.bytes);

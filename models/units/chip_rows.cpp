@@ -154,7 +154,7 @@ void Chip::start_values(std::uint32_t stage) {
   reserve(s, f);
   write_outputs(s, f, made, made_elements, result, g.accumulator);
   claim(s, f);
-  run_compute(stage, read, laws_.pcu.simd(g.accumulator, elements, operations));
+  run_compute(stage, read, laws_.pcu.simd(g.accumulator, elements, operations, g.lanes));
 }
 
 }  // namespace rdusim

@@ -103,7 +103,8 @@ void Chip::start_matmul(std::uint32_t stage) {
                       area(acc.tag) * size <= sp.accumulator_bytes && std::uint64_t{a.tag.rows} * depth <= a.elements &&
                       std::uint64_t{depth} * b_cols <= b.elements;
     if (held != nullptr && fits && depth != 0)
-      matmul_accumulate(m.operand, a.values, b.values, held, a.tag.rows, depth, b_cols, m.transposed);
+      matmul_accumulate(m.operand, a.values, b.values, held, a.tag.rows, depth, b_cols, m.transposed,
+                        std::max(m.lanes, 1u));
   }
   reserve(s, f);
   if (f % sp.firings % k_pages == k_pages - 1) {
@@ -115,7 +116,8 @@ void Chip::start_matmul(std::uint32_t stage) {
   }
   claim(s, f);
   run_compute(stage, Bytes{a.header->bytes} + b.header->bytes,
-              laws_.pcu.systolic(m.operand, a.tag.rows, b_cols, std::max<std::uint64_t>(a.tag.cols, 1)));
+              m.lanes != 0 ? laws_.pcu.simd_product(m.accumulator, a.tag.rows, b_cols, a.tag.cols, m.lanes)
+                           : laws_.pcu.systolic(m.operand, a.tag.rows, b_cols, std::max<std::uint64_t>(a.tag.cols, 1)));
 }
 
 // A body is evaluated on a stack of pages. Entries point to operands where those have the accumulator's type already,
@@ -251,7 +253,7 @@ void Chip::start_generic(std::uint32_t stage) {
   reserve(s, f);
   write_outputs(s, f, result.tag, result.elements, values ? result.values : nullptr, g.accumulator);
   claim(s, f);
-  run_compute(stage, read, laws_.pcu.simd(g.accumulator, elements, operations));
+  run_compute(stage, read, laws_.pcu.simd(g.accumulator, elements, operations, g.lanes));
 }
 
 }  // namespace rdusim

@@ -16,6 +16,12 @@
 //             its result before rows are joined; joining them is one operation more. Every operation counts one, a
 //             division or an elementary function too: no rate of those is published for any of the machines, and a unit
 //             with a table a lane keeps up with the pipeline.
+//             A stage that uses l of the pipeline's L lanes does l / L of those operations a cycle.
+//             A product of matrices is vectors of l products along the contraction, one operation each, whose sum a
+//             reduction tree makes behind the pipeline and adds to the result's: rows x cols x depth take
+//                 busy = ceil(rows cols ceil(depth / l) l / (simd_ops_per_cycle l / L))
+//             of what there is (no whole tiles), and latency = simd_latency_cycles + log2(l) + 1 for the tree
+//             (github.com/stanford-ppl/pir has it so).
 //   numbers   macs_per_cycle by dtype of the operands, simd_ops_per_cycle by dtype of the result, fill, drain and
 //             simd_latency from the target. A dtype that the target gives no rate costs one operation a cycle.
 //   never     judges; never takes less than one cycle.
@@ -45,12 +51,19 @@ class Pcu {
     const std::uint64_t macs =
         p_.rows_taken(rows, tile_) * (ceil_div(cols, tile_) * tile_) * (ceil_div(depth, tile_) * tile_);
     const Cycles busy = ceil_div(macs, std::max<std::uint64_t>(p_.macs(operand), 1));
-    return {std::max<Cycles>(busy, 1), p_.systolic_fill_cycles + p_.systolic_drain_cycles};
+    return {std::max<Cycles>(busy, 1), p_.product_latency(0)};
   }
 
-  FiringTime simd(DType result, std::uint64_t elements, std::uint64_t operations) const {
-    const Cycles busy =
-        ceil_div(elements * std::max<std::uint64_t>(operations, 1), std::max<std::uint64_t>(p_.simd(result), 1));
+  // In so many lanes of the SIMD pipeline, of which there is one at least; `accumulator` is the type of the sums.
+  FiringTime simd_product(DType accumulator, std::uint64_t rows, std::uint64_t cols, std::uint64_t depth,
+                          std::uint32_t lanes) const {
+    const std::uint64_t slots = rows * cols * (ceil_div(depth, std::uint64_t{lanes}) * lanes);
+    return {std::max<Cycles>(ceil_div(slots, p_.simd_rate(accumulator, lanes)), 1), p_.product_latency(lanes)};
+  }
+
+  // `lanes`: those of the pipeline that are used, 0 for all.
+  FiringTime simd(DType result, std::uint64_t elements, std::uint64_t operations, std::uint32_t lanes = 0) const {
+    const Cycles busy = ceil_div(elements * std::max<std::uint64_t>(operations, 1), p_.simd_rate(result, lanes));
     return {std::max<Cycles>(busy, 1), p_.simd_latency_cycles};
   }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "compiler/support/elementary.h"
 
@@ -404,10 +405,43 @@ void negate(DType type, const std::byte* in, std::byte* out, std::size_t n) {
   }
 }
 
+// Vectors of `lanes` products, each summed by a tree: neighbours, then neighbouring pairs.
+template <class Acc>
+void accumulate_by_lanes(DType operand, const std::byte* a, const std::byte* b, std::byte* acc, std::uint32_t rows,
+                         std::uint32_t depth, std::uint32_t cols, bool transposed, std::uint32_t lanes) {
+  const DType type = accumulator_of(operand);
+  std::vector<Acc> left(std::size_t{rows} * depth), right(std::size_t{depth} * cols), vector(lanes);
+  convert(operand, a, type, reinterpret_cast<std::byte*>(left.data()), left.size(), false);
+  convert(operand, b, type, reinterpret_cast<std::byte*>(right.data()), right.size(), false);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < cols; ++c) {
+      Acc sum = load<Acc>(acc, r * cols + c);
+      for (std::size_t k = 0; k < depth; k += lanes) {
+        const std::size_t n = std::min<std::size_t>(lanes, depth - k);
+        for (std::size_t i = 0; i < n; ++i)
+          vector[i] = left[r * depth + k + i] * right[transposed ? c * depth + k + i : (k + i) * cols + c];
+        for (std::size_t apart = 1; apart < n; apart *= 2)
+          for (std::size_t i = 0; i + apart < n; i += 2 * apart) vector[i] += vector[i + apart];
+        sum += vector[0];
+      }
+      store<Acc>(acc, r * cols + c, sum);
+    }
+}
+
 }  // namespace
 
 void matmul_accumulate(DType operand, const std::byte* a, const std::byte* b, std::byte* acc, std::uint32_t rows,
-                       std::uint32_t depth, std::uint32_t cols, bool transposed) {
+                       std::uint32_t depth, std::uint32_t cols, bool transposed, std::uint32_t lanes) {
+  if (lanes > 1) {
+    switch (accumulator_of(operand)) {
+      case DType::int32:
+        return accumulate_by_lanes<std::uint32_t>(operand, a, b, acc, rows, depth, cols, transposed, lanes);
+      case DType::int64:
+        return accumulate_by_lanes<std::uint64_t>(operand, a, b, acc, rows, depth, cols, transposed, lanes);
+      default:
+        return accumulate_by_lanes<float>(operand, a, b, acc, rows, depth, cols, transposed, lanes);
+    }
+  }
   switch (accumulator_of(operand)) {
     case DType::int32:
       return accumulate<std::uint32_t>(operand, a, b, acc, rows, depth, cols, transposed);

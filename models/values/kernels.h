@@ -12,9 +12,10 @@
 namespace rdusim {
 
 // acc(rows x cols, accumulator_of(operand)) += a(rows x depth) b(depth x cols), products added one by one in rising
-// depth index to what acc holds; `transposed`: b is cols x depth. No overlap.
+// depth index to what acc holds; `transposed`: b is cols x depth. With several `lanes`, a power of two, it is the sums of
+// so many products side by side that are added so, each made as a reduction tree does (summation_tree.h). No overlap.
 void matmul_accumulate(DType operand, const std::byte* a, const std::byte* b, std::byte* acc, std::uint32_t rows,
-                       std::uint32_t depth, std::uint32_t cols, bool transposed = false);
+                       std::uint32_t depth, std::uint32_t cols, bool transposed = false, std::uint32_t lanes = 1);
 
 enum class ElementOp : std::uint8_t { add, subtract, multiply, maximum, minimum, divide, mask };
 enum class UnaryOp : std::uint8_t { negate, exponential, square_root, tanh, erf };

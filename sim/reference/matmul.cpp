@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -130,6 +131,42 @@ std::vector<Acc> sum_products(const MatmulProblem& p, std::int64_t k_begin, std:
   return sum;
 }
 
+// The sum of the products of contraction indices [begin, end) as a reduction tree over `lanes`, a power of two, makes it:
+// of its two halves where there is something in the second.
+template <class Acc>
+Acc tree_sum(const Acc* a, const Acc* b, std::int64_t begin, std::int64_t end, std::int64_t lanes) {
+  if (lanes == 1) return static_cast<Acc>(a[begin] * b[begin]);
+  const std::int64_t half = lanes / 2;
+  if (begin + half >= end) return tree_sum(a, b, begin, end, half);
+  return static_cast<Acc>(tree_sum(a, b, begin, begin + half, half) + tree_sum(a, b, begin + half, end, half));
+}
+
+// The same as sum_products, vector by vector of `lanes` products.
+template <class Acc>
+std::vector<Acc> sum_vectors(const MatmulProblem& p, std::int64_t k_begin, std::int64_t k_end, std::int64_t lanes) {
+  const std::int64_t m = p.m / p.groups, depth = k_end - k_begin;
+  std::vector<Acc> sum(static_cast<std::size_t>(p.m * p.n), Acc{});
+  std::vector<Acc> row(static_cast<std::size_t>(depth)), columns(static_cast<std::size_t>(depth * p.n));
+  for (std::int64_t group = 0; group < p.groups; ++group) {
+    for (std::int64_t d = 0; d < depth; ++d)
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        const std::int64_t at = p.transposed ? j * p.k + k_begin + d : (k_begin + d) * p.n + j;
+        read_elements(p.operand, p.b, static_cast<std::size_t>(group * p.k * p.n + at), 1,
+                      &columns[static_cast<std::size_t>(j * depth + d)]);
+      }
+    for (std::int64_t i = group * m; i < (group + 1) * m; ++i) {
+      read_elements(p.operand, p.a, static_cast<std::size_t>(i * p.k + k_begin), row.size(), row.data());
+      for (std::int64_t j = 0; j < p.n; ++j)
+        for (std::int64_t d = 0; d < depth; d += lanes) {
+          Acc& held = sum[static_cast<std::size_t>(i * p.n + j)];
+          held = static_cast<Acc>(held + tree_sum(row.data(), &columns[static_cast<std::size_t>(j * depth)], d,
+                                                  std::min(d + lanes, depth), lanes));
+        }
+    }
+  }
+  return sum;
+}
+
 // ---- trees
 
 Diagnostics check_problem(const MatmulProblem& p) {
@@ -180,11 +217,13 @@ void check_pages(const MatmulProblem& p, const std::vector<OutputPage>& pages, D
 template <class Acc>
 std::vector<std::byte> sum_by_trees(const MatmulProblem& p, const std::vector<SummationTree>& trees,
                                     const std::vector<OutputPage>& pages) {
-  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Acc>> leaves;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::uint32_t>, std::vector<Acc>> leaves;
   for (const SummationTree& tree : trees)
     for (const SummationNode& node : tree.nodes)
-      if (node.leaf && !leaves.contains({node.k_begin, node.k_end}))
-        leaves[{node.k_begin, node.k_end}] = sum_products<Acc>(p, node.k_begin, node.k_end);
+      if (node.leaf && !leaves.contains({node.k_begin, node.k_end, tree.lanes}))
+        leaves[{node.k_begin, node.k_end, tree.lanes}] = tree.lanes > 1
+                                                             ? sum_vectors<Acc>(p, node.k_begin, node.k_end, tree.lanes)
+                                                             : sum_products<Acc>(p, node.k_begin, node.k_end);
 
   std::vector<std::byte> out(static_cast<std::size_t>(p.m * p.n) * bytes_of(p.result));
   std::vector<const std::vector<Acc>*> leaf_of;
@@ -193,7 +232,7 @@ std::vector<std::byte> sum_by_trees(const MatmulProblem& p, const std::vector<Su
     leaf_of.assign(tree.nodes.size(), nullptr);
     value.resize(tree.nodes.size());
     for (std::size_t i = 0; i < tree.nodes.size(); ++i)
-      if (tree.nodes[i].leaf) leaf_of[i] = &leaves.at({tree.nodes[i].k_begin, tree.nodes[i].k_end});
+      if (tree.nodes[i].leaf) leaf_of[i] = &leaves.at({tree.nodes[i].k_begin, tree.nodes[i].k_end, tree.lanes});
     for (const OutputPage& page : pages) {
       const ElementRange range = chunk_range(page.rows * page.cols, tree.chunk, tree.chunks);
       for (std::uint64_t e = range.begin; e < range.end; ++e) {

@@ -47,6 +47,7 @@ struct Catch {
 // What is compiled: each reaches other passes.
 enum class Input {
   slices,           // one chip; sites along every axis, two slices of the contraction, two rounds
+  lanes,            // the same, in SIMD lanes
   direct,           // over three chips, an all-reduce
   recorded,         // made for some data, over three
   uneven,           // over three, of which the first has a tile more
@@ -154,6 +155,12 @@ Compiled input(Input which) {
       pin.block_m = pin.block_n = 1;
       pin.page_k = 2;
       c.graph.pins.push_back(pin);
+      return c;
+    }
+    case Input::lanes: {
+      Compiled c = input(Input::slices);
+      c.graph.pins.front().unit = UnitMode::simd;
+      c.graph.pins.front().lanes = 8;
       return c;
     }
     case Input::transposed: {
@@ -328,6 +335,7 @@ constexpr Row table[] = {
     {"place.multicast_set_of_another_row", Input::slices, Who::verifier, Code::RDU3028},
     {"place.half_a_page", Input::slices, Who::verifier, Code::RDU3003},
     {"place.push_before_the_last_page", Input::slices, Who::verifier, Code::RDU3030},
+    {"place.lanes_of_an_array", Input::lanes, Who::verifier, Code::RDU3032},
     {"place.tile_left_out", Input::slices, Who::verifier, Code::RDU3047},
     {"place.matmul_sums_too_few_pages", Input::slices, Who::verifier, Code::RDU3003},
     {"place.transposed_passes_for_plain", Input::transposed, Who::verifier, Code::RDU3024},

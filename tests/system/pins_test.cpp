@@ -70,6 +70,78 @@ TEST_CASE("so it does for the example on 16 chips, and for a chain of two operat
                     {"--chips", "2", "--shard", "row"});
 }
 
+// A matmul of random floats, whose sum depends on its order.
+std::string random_matmul(std::int64_t m, std::int64_t k, std::int64_t n, const std::string& schedule) {
+  const auto tensor = [](const std::string& name, std::int64_t rows, std::int64_t columns, int seed) {
+    return "[tensors." + name + "]\nrole = \"input\"\nshape = [" + std::to_string(rows) + ", " +
+           std::to_string(columns) + "]\ndtype = \"fp32\"\nfill = { random = { seed = " + std::to_string(seed) +
+           " } }\n";
+  };
+  return "name = \"lanes\"\n" + tensor("a", m, k, 3) + tensor("b", k, n, 5) +
+         "[tensors.c]\nrole = \"output\"\n[[ops]]\nname = \"g\"\nkind = \"matmul\"\nin = [\"a\", \"b\"]\nout = \"c\"\n"
+         "[schedule.g]\n" +
+         schedule;
+}
+
+TEST_CASE("a matmul in SIMD lanes sums as its reduction tree does, on one site, over sites and over chips") {
+  const Folder folder;
+  struct Case {
+    std::string schedule, chips;
+    std::int64_t m, k, n;
+  };
+  for (const Case& c : {Case{"unit = \"simd\"\nlanes = 16\nunroll_k = 1\n", "1", 1, 1000, 1},
+                        Case{"unit = \"simd\"\nlanes = 4\nunroll_k = 3\npage_k = 2\n", "1", 5, 384, 40},
+                        Case{"unit = \"simd\"\n", "4", 33, 512, 70}}) {
+    CAPTURE(c.schedule);
+    folder.write("w.toml", random_matmul(c.m, c.k, c.n, c.schedule));
+    rdusim_ok({"compile", "w.toml", "--chips", c.chips, "--shard", "row", "-o", "prog.bin"}, folder);
+    const Json lanes = run(folder);
+    check_exact_pass(lanes);
+    folder.write("w.toml", random_matmul(c.m, c.k, c.n, ""));
+    rdusim_ok({"compile", "w.toml", "--chips", c.chips, "--shard", "row", "-o", "prog.bin"}, folder);
+    // In another order: other bits.
+    CHECK(text(run(folder), "outputs", 0, "sha256") != text(lanes, "outputs", 0, "sha256"));
+  }
+}
+
+TEST_CASE("a dot product takes as long as its vectors at the lanes that it uses, and its loads at theirs") {
+  const Folder folder;
+  const auto cycles = [&](const std::string& schedule) {
+    folder.write("w.toml", random_matmul(1, 1024, 1, "unit = \"simd\"\nunroll_k = 1\npage_k = 2\n" + schedule));
+    rdusim_ok({"compile", "w.toml", "--target", "plasticine-2020", "--chips", "1", "-o", "prog.bin"}, folder);
+    const Json report = run(folder);
+    check_exact_pass(report);
+    return number(report, "cycles", "simulated");
+  };
+  const std::int64_t one = cycles("lanes = 1\n"), two = cycles("lanes = 2\n");
+  CHECK(one - two == 1024 - 512 - 1);  // and a stage more of the tree
+  CHECK(cycles("lanes = 16\nstream_lanes = 1\n") >= 1024);
+  CHECK(cycles("lanes = 16\n") < 512);
+}
+
+TEST_CASE("lanes and blocks of rows of an element-wise operator are obeyed and shown, and shown ones can be pinned") {
+  const Folder folder;
+  const auto outer = [&](const std::string& schedule) {
+    return "name = \"outer\"\n[tensors.a]\nrole = \"input\"\nshape = [100, 1]\ndtype = \"fp32\"\nfill = { random = { "
+           "seed = 1 } }\n"
+           "[tensors.b]\nrole = \"input\"\nshape = [1, 90]\ndtype = \"fp32\"\nfill = { random = { seed = 2 } }\n"
+           "[tensors.c]\nrole = \"output\"\n[[ops]]\nname = \"g\"\nkind = \"multiply\"\nin = [\"a\", \"b\"]\nout = "
+           "\"c\"\n" +
+           schedule;
+  };
+  const std::vector<std::string> target = {"--target", "plasticine-2020", "--chips", "1"};
+  check_fixed_point(folder, outer(""), target);
+  const std::string pins =
+      "sites = 1\nunroll_m = 1\nunroll_n = 1\nunroll_k = 1\nblock_m = 4\nblock_n = 2\npage_k = 1\n"
+      "lanes = 2\nstream_lanes = 8\n";
+  folder.write("w.toml", outer("[schedule.g]\n" + pins));
+  rdusim_ok({"compile", "w.toml", "--target", "plasticine-2020", "--chips", "1", "-o", "prog.bin"}, folder);
+  CHECK(shown_schedule(folder, "prog.bin") == "[schedule.g]\n" + pins);
+  const Json report = run(folder);
+  check_exact_pass(report);
+  CHECK(number(report, "cycles", "simulated") >= 100 * 90 / 2);
+}
+
 TEST_CASE("one number of a pinned schedule can be changed, and it is what is shown") {
   const Folder folder;
   compile(folder, matmul(32, 512, 64), {"--chips", "1"});

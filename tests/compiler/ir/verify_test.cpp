@@ -638,6 +638,27 @@ TEST_CASE("a summation tree that adds a leaf twice is found") {
   check_only(Code::RDU3032, p, "summation tree 0: node 0 is added 2 times");
 }
 
+TEST_CASE("lanes that a unit does not have, that do not divide a tile, or that a tree does not say are found") {
+  SpatialProgram p = program(over(2));
+  p.trees[0].lanes = 2;
+  check_only(Code::RDU3032, p, "summation tree 0: sums in 2 lanes, and stage 'down.matmul");
+  const auto in_lanes = [](std::uint32_t lanes) {
+    SpatialProgram q = program(over(2));
+    for (Stage& s : q.stages)
+      if (auto* m = std::get_if<MatmulTiles>(&s.kind)) m->lanes = lanes;
+    q.trees[0].lanes = lanes;
+    return q;
+  };
+  CHECK(text(in_lanes(16)) == "");
+  p = in_lanes(16);
+  std::get<MatmulTiles>(stage(p, "down.matmul_c1").kind).lanes = 8;
+  check_only(Code::RDU3032, p, "sums in 8 lanes");
+  check_only(Code::RDU3003, in_lanes(3), "sums over 3 lanes, which is no power of two that divides a tile of 32");
+  Target t = sample::target();
+  t.pcu.lanes = 8;
+  check_only(Code::RDU3022, in_lanes(16), "uses 16 lanes", t);
+}
+
 TEST_CASE("what the target does not provide is found in what the program requires") {
   SpatialProgram p = program();
   p.required.handshakes.push_back(Handshake::barrier);

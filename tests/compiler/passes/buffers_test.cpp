@@ -43,6 +43,54 @@ TEST_CASE("a pinned depth is obeyed") {
   CHECK(p.buffers[1].depth_pages == 5);
 }
 
+// a times b, element by element: m x 1 by 1 x n, or both whole.
+OperatorGraph product_of(std::vector<std::int64_t> a, std::vector<std::int64_t> b, std::vector<std::int64_t> c) {
+  OperatorGraph g;
+  g.name = "outer";
+  const auto x = operand(g, "x", TensorRole::input, std::move(a), DType::fp32, PatternFill{61, 30});
+  const auto y = operand(g, "y", TensorRole::input, std::move(b), DType::fp32, PatternFill{53, 26});
+  const auto z = operand(g, "z", TensorRole::output, std::move(c), DType::fp32);
+  matmul(g, "outer", x.id, y.id, z.id);
+  g.operators[0].kind = OperatorKind::multiply;
+  SchedulePin pin;
+  pin.op = OperatorId(0);
+  pin.sites = 1;
+  g.pins.push_back(pin);
+  return g;
+}
+
+TEST_CASE("what streams to an element-wise stage is deep enough for the way of a page from memory") {
+  const Target t = sn40l();
+  const SpatialProgram p = compiled(product_of({32, 32 * 64}, {32, 32 * 64}, {32, 32 * 64}), t, "size");
+  OperatorGraph few = product_of({32, 32 * 64}, {32, 32 * 64}, {32, 32 * 64});
+  few.pins[0].block_n = 1;
+  const SpatialProgram small = compiled(few, t, "size");
+  // A page of 32 x 32 takes 64 cycles of 16 lanes and comes from more than 150 away.
+  for (std::size_t b = 0; b < 2; ++b) {
+    CHECK(small.buffers[b].depth_pages > 3);
+    CHECK(small.buffers[b].depth_pages > p.buffers[b].depth_pages);
+  }
+}
+
+TEST_CASE("a result is stored from a buffer that is deep enough for the time that a page stays in it") {
+  // A page of 4 tiles by 2 takes 512 cycles to compute, 256 to write and as many to read.
+  OperatorGraph g = product_of({128, 1}, {1, 512}, {128, 512});
+  g.pins[0].block_m = 4;
+  g.pins[0].block_n = 2;
+  Target t = sn40l();
+  CHECK(compiled(g, t, "size").buffers.back().depth_pages == 3);
+  t.pmu.write_bytes_per_cycle = t.pmu.read_bytes_per_cycle = {1024, 1};
+  CHECK(compiled(g, t, "size").buffers.back().depth_pages == 2);
+}
+
+TEST_CASE("a pinned depth is obeyed by an element-wise operator too") {
+  OperatorGraph g = product_of({128, 1}, {1, 512}, {128, 512});
+  g.pins[0].depth = 7;
+  const SpatialProgram p = compiled(g, sn40l(), "size");
+  CHECK(p.buffers[0].depth_pages == 7);
+  CHECK(p.buffers[1].depth_pages == 7);
+}
+
 TEST_CASE(
     "hand-offs become the target's: valid-ready or circular buffers at home, tokens, semaphores or barriers across") {
   for (const auto& [target, local, crossing] :

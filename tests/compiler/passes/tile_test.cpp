@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <string>
 
 #include "compiler/passes/expand.h"
 #include "tests/compiler/passes/matmul_graphs.h"
@@ -87,6 +89,31 @@ TEST_CASE("pins are obeyed") {
   const auto p = tiled(g, target);
   REQUIRE(p.ok());
   CHECK(*p->work[0].plan == BlockPlan{1, 2, 4, 2, 4, 2, 1, 1, 2});
+}
+
+TEST_CASE("a unit that an operator cannot have is refused, and says why") {
+  const auto why = [](UnitMode unit, std::optional<std::uint32_t> lanes, OperatorKind kind = OperatorKind::matmul) {
+    OperatorGraph g = one_matmul(64, 64, 64, DType::fp32, DType::fp32);
+    g.operators[0].kind = kind;
+    SchedulePin pin;
+    pin.op = OperatorId(0);
+    pin.unit = unit;
+    pin.lanes = lanes;
+    g.pins.push_back(pin);
+    const auto p = tiled(g, sn40l());
+    if (p.ok()) return std::string();
+    CHECK(p.diagnostics().contains(Code::RDU1026));
+    return p.diagnostics().to_text();
+  };
+  CHECK(why(UnitMode::simd, std::nullopt) == "");
+  CHECK(why(UnitMode::simd, 8) == "");
+  CHECK(why(UnitMode::systolic, std::nullopt) == "");
+  CHECK(why(UnitMode::systolic, 8).find("a systolic array has no lanes to choose") != std::string::npos);
+  CHECK(why(UnitMode::simd, 3).find("asks for 3 lanes") != std::string::npos);
+  CHECK(why(UnitMode::simd, 32).find("a unit of target 'sn40l' has 16") != std::string::npos);
+  CHECK(why(UnitMode::simd, 8, OperatorKind::add) == "");
+  CHECK(why(UnitMode::systolic, std::nullopt, OperatorKind::add).find("multiplies matrices only") != std::string::npos);
+  CHECK(why(UnitMode::simd, 32, OperatorKind::add).find("asks for 32 lanes") != std::string::npos);
 }
 
 TEST_CASE("a pin that cannot be is refused") {

@@ -61,6 +61,29 @@ TEST_CASE("a SIMD firing takes elements times operations over the rate") {
   CHECK(pcu.simd(DType::fp32, 1024, 1).latency == 14);
 }
 
+TEST_CASE("a stage that uses some of the lanes does as much less a cycle") {
+  PcuParameters p = pcu_parameters();
+  p.lanes = 16;
+  const Pcu pcu(p, 32);
+  for (const std::uint32_t lanes : {1u, 2u, 16u}) CHECK(pcu.simd(DType::fp32, 1024, 3, lanes).busy == 3 * 1024 / lanes);
+  CHECK(pcu.simd(DType::fp32, 1025, 1, 4).busy == 257);
+}
+
+TEST_CASE("a product in SIMD lanes takes a cycle for each vector along the contraction, and the tree over its lanes") {
+  PcuParameters p = pcu_parameters();
+  p.lanes = 16;
+  const Pcu pcu(p, 32);
+  const FiringTime one = pcu.simd_product(DType::fp32, 1, 1, 64, 16);
+  CHECK(one.busy == 4);
+  CHECK(one.latency == 14 + 4 + 1);
+  CHECK(pcu.simd_product(DType::fp32, 3, 5, 64, 16).busy == 15 * 4);
+  CHECK(pcu.simd_product(DType::fp32, 3, 5, 65, 16).busy == 15 * 5);  // a vector that is not whole
+  CHECK(pcu.simd_product(DType::fp32, 1, 1, 64, 1).busy == 64);
+  CHECK(pcu.simd_product(DType::fp32, 1, 1, 64, 1).latency == 14 + 1);
+  p.simd_ops_per_cycle.fill(8);  // two cycles a vector
+  CHECK(Pcu(p, 32).simd_product(DType::fp32, 1, 1, 64, 16).busy == 8);
+}
+
 TEST_CASE("a dtype that the target gives no rate still comes to an end") {
   PcuParameters p = pcu_parameters();
   p.macs_per_cycle.fill(0);

@@ -71,6 +71,36 @@ std::uint8_t nearest_code(float value, std::uint8_t largest, Decode decode) {
 
 }  // namespace
 
+TEST_CASE("in lanes a matmul adds the sums that a reduction tree makes of products side by side, to the bit") {
+  // Values whose products round.
+  std::vector<float> a(3 * 22), b(22 * 5), turned(b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = 1.0f / static_cast<float>(i % 31 + 3);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = 1.0f / static_cast<float>(i % 37 + 5);
+  for (std::size_t k = 0; k < 22; ++k)
+    for (std::size_t j = 0; j < 5; ++j) turned[j * 22 + k] = b[k * 5 + j];
+  auto expected = random_elements<float>(3 * 5, 3);
+  auto plain_order = expected, transposed = expected, c = expected;
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 5; ++j) {
+      float& sum = expected[i * 5 + j];
+      const auto x = [&](std::size_t k) { return a[i * 22 + k] * b[k * 5 + j]; };
+      for (const std::size_t k : {0u, 8u})
+        sum += ((x(k) + x(k + 1)) + (x(k + 2) + x(k + 3))) + ((x(k + 4) + x(k + 5)) + (x(k + 6) + x(k + 7)));
+      sum += ((x(16) + x(17)) + (x(18) + x(19))) + (x(20) + x(21));
+    }
+  matmul_accumulate(DType::fp32, bytes(a), bytes(b), bytes(c), 3, 22, 5, false, 8);
+  CHECK(c == expected);
+  matmul_accumulate(DType::fp32, bytes(a), bytes(turned), bytes(transposed), 3, 22, 5, true, 8);
+  CHECK(transposed == expected);
+  matmul_accumulate(DType::fp32, bytes(a), bytes(b), bytes(plain_order), 3, 22, 5);
+  CHECK(plain_order != expected);
+  const auto small = random_elements<std::int8_t>(22, 4);
+  std::vector<std::uint32_t> by_lanes(1, 5), one_by_one(1, 5);
+  matmul_accumulate(DType::int8, bytes(small), bytes(small), bytes(by_lanes), 1, 22, 1, false, 4);
+  matmul_accumulate(DType::int8, bytes(small), bytes(small), bytes(one_by_one), 1, 22, 1);
+  CHECK(by_lanes == one_by_one);
+}
+
 TEST_CASE("a matmul sums products one by one in rising depth, to the bit, for every shape") {
   for (const Shape& s : shapes) {
     CAPTURE(s.rows);

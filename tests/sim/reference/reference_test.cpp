@@ -83,6 +83,24 @@ TEST_CASE("a float sum follows its tree") {
   CHECK(s.by({tree({leaf(0, 2), leaf(2, 4), sum(0, 1)})}) == 16777218.0f);
 }
 
+TEST_CASE("a leaf of several lanes adds the sums of products side by side") {
+  OrderSensitive s;
+  SummationTree lanes = tree({leaf(0, 4)});
+  for (const auto& [n, expected] :
+       {std::pair{1u, 16777216.0f}, {2u, 16777218.0f}, {4u, 16777218.0f}, {8u, 16777218.0f}}) {
+    lanes.lanes = n;
+    CHECK(s.by({lanes}) == expected);
+  }
+  // Three products over four lanes: the two neighbours first, then the third.
+  s.a = bytes_from(std::vector<float>{1.0f, 16777216.0f, 1.0f});
+  s.b = bytes_from(std::vector<float>{1.0f, 1.0f, 1.0f});
+  s.problem.k = 3;
+  s.problem.a = s.a, s.problem.b = s.b;
+  SummationTree three = tree({leaf(0, 3)});
+  three.lanes = 4;
+  CHECK(s.by({three}) == 16777216.0f);
+}
+
 TEST_CASE("each chunk of a page has its own tree") {
   const std::vector<float> a = {16777216.0f, 1.0f, 1.0f}, b(3 * 5, 1.0f);
   const auto ab = bytes_from(a), bb = bytes_from(b);
