@@ -126,13 +126,6 @@ std::vector<Work> whole_work(const OperatorGraph& graph) {
   return work;
 }
 
-// The operator whose result this is, where each chip is to keep rows of it.
-const Operator* scattered_by(const SpatialProgram& p, const Cuts& cuts, OperandId operand) {
-  for (const Operator& op : p.operators->operators)
-    if (op.out == operand && cuts.operators[op.id.value].joined_by == CollectiveKind::reduce_scatter) return &op;
-  return nullptr;
-}
-
 // What `chip` holds and computes, as a program of chip 0 that lower, tile and place take from there: its extents, with
 // the offsets of a first slice.
 SpatialProgram slice_for(const SpatialProgram& p, const Cuts& cuts, const ShardPlan& plan, ChipId chip,
@@ -142,9 +135,7 @@ SpatialProgram slice_for(const SpatialProgram& p, const Cuts& cuts, const ShardP
   slice.header.plan = plan;
   slice.operators = p.operators;
   for (const Tensor& whole : p.tensors) {
-    // What is scattered is computed whole: join() has its store take the chip's part.
-    const bool scattered = scattered_by(p, cuts, whole.operand) != nullptr;
-    Tensor t = slice_of(whole, scattered ? OperandCut{} : cuts.operands[whole.operand.value], cuts.chips, chip, tile);
+    Tensor t = slice_of(whole, cuts.operands[whole.operand.value], cuts.chips, chip, tile);
     t.id = TensorId(slice.tensors.size());
     t.chip = ChipId(0);
     t.offset = whole.offset;
@@ -272,7 +263,7 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
   for (Work& w : all.work) {
     const Work& original = whole.work[w.op.value];
     const Work own = slice_of(original, cuts.operators[w.op.value], cuts.chips, w.chip);
-    w.offset_m = own.offset_m;
+    w.offset_m = mutated<std::int64_t>("shard.every_chip_has_the_first_rows", own.offset_m, 0);
     w.offset_n = own.offset_n;
     w.offset_k = mutated("shard.every_chip_works_on_the_first", own.offset_k, 0);
   }
@@ -285,7 +276,7 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
     const SpatialProgram& slice = slices.of(chip);
     const Operator& op = all.operators->operators[s.origin->value];
     const OperatorCut& cut = cuts.operators[op.id.value];
-    if (cut.kind == ShardKind::none) continue;  // all of it, of operands that every chip has whole
+    if (cut.kind == CutKind::none) continue;  // all of it, of operands that every chip has whole
     const Work& first =
         *std::find_if(slice.work.begin(), slice.work.end(), [&](const Work& w) { return w.op == op.id; });
     const Work& own = all.work[first.id.value + chip.value * work];
@@ -296,12 +287,13 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
       if (last > 0) move_pattern(pattern, 0, tiles_further(theirs, mine, 0, rows, tile));
       move_pattern(pattern, last, tiles_further(theirs, mine, last, cols, tile));
     };
-    const std::int64_t k = own.offset_k - first.offset_k, n = own.offset_n - first.offset_n;
+    const std::int64_t m = own.offset_m - first.offset_m, n = own.offset_n - first.offset_n;
+    const std::int64_t k = own.offset_k - first.offset_k;
     if (auto* store = std::get_if<Store>(&s.kind)) {
       // Where columns are joined, the whole result has a store for each chip's columns: join() adds them. Where rows are
       // scattered, it gives each chip's store its rows.
       if (cut.joined_by != CollectiveKind::all_gather && cut.joined_by != CollectiveKind::reduce_scatter)
-        move(store->tensor, store->pattern, 0, n);
+        move(store->tensor, store->pattern, m, n);
     } else if (auto* load = std::get_if<Load>(&s.kind); load && op.kind != OperatorKind::matmul) {
       const auto in = std::find(op.in.begin(), op.in.end(), all.tensor(load->tensor).operand) - op.in.begin();
       if (op.kind == OperatorKind::attention) {
@@ -309,6 +301,14 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
         const auto group = static_cast<std::int64_t>(op.attributes.heads / op.attributes.kv_heads);
         const std::int64_t head = static_cast<std::int64_t>(e.first_head) / (in == 0 ? 1 : group);
         move(load->tensor, load->pattern, 0, head * e.width);
+        continue;
+      }
+      if (cut.kind == CutKind::rows) {
+        const bool indices = op.kind == OperatorKind::gather;
+        const bool by_rows = indices ? in == 1 : spans_rows(*all.operators, op, std::size_t(in));
+        const std::int64_t held = all.tensor(load->tensor).offset[0];  // from its first row on: no further to go
+        const std::int64_t rows = by_rows ? mutated("shard.reads_the_first_rows", m, held) : 0;
+        move(load->tensor, load->pattern, indices ? 0 : rows, indices ? rows : 0);
         continue;
       }
       const bool angles = op.kind == OperatorKind::rotary && in > 0;
@@ -487,17 +487,19 @@ class Joiner {
     deliver(entry, stage, store, page, entry.name + ".result" + suffix);
   }
 
-  // Every chip stores every member's columns, each where they belong in the whole.
+  // Every chip stores every member's columns, or rows, each where they belong in the whole.
   void store_all(const Operator& op, const Collective& entry, StageId stage, const Stage& store, const Buffer& page,
                  const std::string& suffix) {
-    const std::uint64_t columns = p_.tensor(std::get<Store>(store.kind).tensor).tiles.back() / cuts_.chips;
+    const auto& tiles = p_.tensor(std::get<Store>(store.kind).tensor).tiles;
+    const std::size_t axis = cuts_.operators[op.id.value].kind == CutKind::rows ? 0 : tiles.size() - 1;
+    const std::uint64_t part = tiles[axis] / cuts_.chips;
     for (const ChipId from : entry.members) {
       const std::string both = "_c" + std::to_string(from.value) + suffix;
       Stage columns_of = store;
       columns_of.name = op.name + ".store" + both;
       AccessPattern& pattern = std::get<Store>(columns_of.kind).pattern;
-      move_pattern(pattern, static_cast<std::uint32_t>(pattern.page_tiles.size() - 1),
-                   mutated("shard.gathered_columns_swapped", from.value, cuts_.chips - 1 - from.value) * columns);
+      move_pattern(pattern, static_cast<std::uint32_t>(axis),
+                   mutated("shard.gathered_columns_swapped", from.value, cuts_.chips - 1 - from.value) * part);
       deliver(entry, stage, add(std::move(columns_of)), page, entry.name + ".page" + both);
     }
     stages_.push_back(store.id);
@@ -524,7 +526,7 @@ std::vector<SummationTree> trees_of(const SpatialProgram& all, const Slices& sli
         if (w.op == first.op && w.chip == chip)
           parts.push_back(
               moved_to(slices.of(chip).trees[t].nodes, mutated("shard.tree_of_one_chip", chip, ChipId(0)), w.offset_k));
-    if (cuts.operators[first.op.value].kind == ShardKind::row) parts = {left_deep(parts)};
+    if (cuts.operators[first.op.value].kind == CutKind::row) parts = {left_deep(parts)};
     for (Sum& nodes : parts) {
       SummationTree tree = first;
       tree.id = SummationTreeId(trees.size());

@@ -11,9 +11,9 @@
 namespace rdusim {
 namespace {
 
-std::int64_t split_extent(const OperatorGraph& graph, const Operator& op, ShardKind kind) {
+std::int64_t split_extent(const OperatorGraph& graph, const Operator& op, CutKind kind) {
   const Work whole = whole_work_of(graph, op);
-  return kind == ShardKind::row ? whole.k : whole.n;
+  return kind == CutKind::row ? whole.k : kind == CutKind::rows ? whole.m : whole.n;
 }
 
 bool divides(std::int64_t extent, std::uint32_t chips) {
@@ -107,9 +107,12 @@ std::vector<Share> shares_of(const OperatorGraph& graph, const ShardPlan& plan, 
 }
 
 // The axis along which an operator that is cut that way wants operand `in`.
-std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Operator& op, ShardKind kind,
-                                         std::size_t in) {
-  if (kind == ShardKind::none) return std::nullopt;
+std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Operator& op, CutKind kind, std::size_t in) {
+  if (kind == CutKind::none) return std::nullopt;
+  if (kind == CutKind::rows) {
+    const bool by_rows = op.kind == OperatorKind::gather ? in == 1 : spans_rows(graph, op, in);
+    return by_rows ? std::optional(0u) : std::nullopt;
+  }
   const auto last = static_cast<std::uint32_t>(graph.operand(op.in[in]).shape.size() - 1);
   if (op.kind == OperatorKind::attention) return last;
   if (op.kind == OperatorKind::rotary) return in == 0 ? std::optional(last) : std::nullopt;
@@ -119,12 +122,13 @@ std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Opera
     return last;
   }
   const std::uint32_t contraction = op.attributes.transposed ? 1 : 0;  // of in1
-  if (kind == ShardKind::row) return in == 0 ? last : mutated("slice.wrong_axis", contraction, 1 - contraction);
+  if (kind == CutKind::row) return in == 0 ? last : mutated("slice.wrong_axis", contraction, 1 - contraction);
   return in == 0 ? std::nullopt : std::optional(1 - contraction);
 }
 // The axis along which it has its result cut.
-std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Operator& op, ShardKind kind) {
-  if (kind != ShardKind::column) return std::nullopt;
+std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Operator& op, CutKind kind) {
+  if (kind == CutKind::rows || (kind == CutKind::row && op.attributes.scattered)) return 0;
+  if (kind != CutKind::column) return std::nullopt;
   return static_cast<std::uint32_t>(graph.operand(op.out).shape.size() - 1);
 }
 
@@ -148,9 +152,10 @@ std::optional<OperatorId> writer_of(const OperatorGraph& graph, OperandId operan
 }
 
 // How an operator is cut that way.
-Share share_cut(const Operator& op, ShardKind kind, const ShardPlan& plan, const std::vector<Share>& shares) {
-  if (kind == ShardKind::none) return {};
-  if (kind == ShardKind::column) return shares[op.out.value];
+Share share_cut(const Operator& op, CutKind kind, const ShardPlan& plan, const std::vector<Share>& shares) {
+  if (kind == CutKind::none) return {};
+  if (kind == CutKind::column) return shares[op.out.value];
+  if (kind == CutKind::rows) return {plan.chips, 0};
   const Share& of_columns = shares[op.in[0].value];
   return of_columns.parts == plan.chips ? of_columns : Share{plan.chips, 0};
 }
@@ -162,42 +167,52 @@ bool whole_heads(const OperatorGraph& graph, const Operator& op, const Share& sh
 }
 
 // Which way each operator is cut.
-std::vector<ShardKind> choose_kinds(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile,
-                                    const std::vector<Share>& shares) {
+std::vector<CutKind> choose_kinds(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile,
+                                  const std::vector<Share>& shares) {
   const bool in_pairs = plan.kind == ShardKind::none || plan.kind == ShardKind::tensor;
-  std::vector<ShardKind> kinds(graph.operators.size(), plan.kind);
-  const auto fits = [&](const Operator& op, ShardKind kind) {
+  std::vector<CutKind> kinds(graph.operators.size(), plan.kind == ShardKind::column ? CutKind::column : CutKind::row);
+  const auto fits = [&](const Operator& op, CutKind kind) {
     return can_cut(split_extent(graph, op, kind), share_cut(op, kind, plan, shares), tile);
   };
   const std::vector<bool> leads = lead_to_matmul(graph, plan);
   const auto is_column = [&](OperandId in) {
     const std::optional<OperatorId> writer = writer_of(graph, in);
-    return writer && kinds[writer->value] == ShardKind::column;
+    return writer && kinds[writer->value] == CutKind::column;
+  };
+  const auto has_own_rows = [&](OperandId in) {
+    const std::optional<OperatorId> writer = writer_of(graph, in);
+    if (!writer) return false;
+    const CutKind kind = kinds[writer->value];
+    return kind == CutKind::rows || (kind == CutKind::row && graph.operators[writer->value].attributes.scattered);
   };
   for (const Operator& op : graph.operators) {
-    ShardKind& kind = kinds[op.id.value];
+    CutKind& kind = kinds[op.id.value];
     if (op.kind != OperatorKind::matmul) {
-      kind = ShardKind::none;
+      kind = CutKind::none;
       for (std::size_t in = 0; in < op.in.size() && is_point_wise(op.kind); ++in)
-        if (is_column(op.in[in]) && spans_columns(graph, op, in)) kind = ShardKind::column;
+        if (is_column(op.in[in]) && spans_columns(graph, op, in)) kind = CutKind::column;
       if (op.kind == OperatorKind::attention && share_of_heads(graph, op, 0, plan) &&
           (is_column(op.in[0]) || !writer_of(graph, op.in[0])))
-        kind = ShardKind::column;
+        kind = CutKind::column;
       if (op.kind == OperatorKind::rotary && is_column(op.in[0]) && whole_heads(graph, op, shares[op.out.value], plan))
-        kind = ShardKind::column;
+        kind = CutKind::column;
       // A cache lies on the chips as its readers have it: what is appended to it is not gathered.
-      if (op.kind == OperatorKind::append && is_column(op.in[1]) && leads[op.out.value]) kind = ShardKind::column;
+      if (op.kind == OperatorKind::append && is_column(op.in[1]) && leads[op.out.value]) kind = CutKind::column;
+      const bool row_by_row = is_point_wise(op.kind) || is_row_wise(op.kind);
+      for (std::size_t in = 0; in < op.in.size() && row_by_row && kind == CutKind::none; ++in)
+        if (has_own_rows(op.in[in]) && spans_rows(graph, op, in)) kind = CutKind::rows;
+      if (op.kind == OperatorKind::gather && op.attributes.scattered) kind = CutKind::rows;
       continue;
     }
     if (!in_pairs) continue;
     const bool after_column = is_column(op.in[0]);
     const bool before_row = leads[op.out.value];
-    if (after_column && fits(op, ShardKind::row))
-      kind = ShardKind::row;
-    else if ((before_row || is_vocabulary(graph, op)) && fits(op, ShardKind::column))
-      kind = ShardKind::column;
+    if (after_column && fits(op, CutKind::row))
+      kind = CutKind::row;
+    else if ((before_row || is_vocabulary(graph, op)) && fits(op, CutKind::column))
+      kind = CutKind::column;
     else
-      kind = !fits(op, ShardKind::row) && fits(op, ShardKind::column) ? ShardKind::column : ShardKind::row;
+      kind = !fits(op, CutKind::row) && fits(op, CutKind::column) ? CutKind::column : CutKind::row;
   }
   return kinds;
 }
@@ -264,11 +279,13 @@ class Cutter {
 
  private:
   void check_extent(const Operator& op) {
-    const ShardKind kind = kinds_[op.id.value];
-    if (kind == ShardKind::none) return;
+    const CutKind kind = kinds_[op.id.value];
+    if (kind == CutKind::none) return;
     const std::int64_t extent = split_extent(graph_, op, kind), chips = plan_.chips, tile = tile_;
     if (can_cut(extent, share_of(op), tile_)) return;
-    const std::string_view axis = kind == ShardKind::row ? "contraction" : "output column";
+    const std::string_view axis = kind == CutKind::row    ? "contraction"
+                                  : kind == CutKind::rows ? "output row"
+                                                          : "output column";
     const std::string& where = op.where.empty() ? where_ : op.where;
     Diagnostic* d = nullptr;
     if (!divides(extent, plan_.chips))
@@ -278,11 +295,16 @@ class Cutter {
       d = &out_.error(Code::RDU4103, where,
                       "the {} axis of '{}' is {} long; a slice for each of {} chips is {}, not whole tiles of {}", axis,
                       op.name, extent, chips, extent / chips, tile);
+    if (kind == CutKind::rows) {
+      d->suggest("{} it into whole tiles of {}; neither --uneven nor --pad deals out rows",
+                 chips_that_divide(extent, tile_, most_chips_), tile_);
+      return;
+    }
     suggest(*d, op, extent);
-    const ShardKind other = kind == ShardKind::row ? ShardKind::column : ShardKind::row;
+    const CutKind other = kind == CutKind::row ? CutKind::column : CutKind::row;
     if (op.kind == OperatorKind::matmul && whole_tiles(split_extent(graph_, op, other), plan_.chips, tile_))
-      d->suggest("--shard {} splits its {} axis, {} long, into whole tiles", other == ShardKind::row ? "row" : "column",
-                 other == ShardKind::row ? "contraction" : "output column", split_extent(graph_, op, other));
+      d->suggest("--shard {} splits its {} axis, {} long, into whole tiles", other == CutKind::row ? "row" : "column",
+                 other == CutKind::row ? "contraction" : "output column", split_extent(graph_, op, other));
   }
 
   // The rows of a scattered result are dealt as they are: nothing is computed of them, so that a part need not be whole
@@ -291,9 +313,11 @@ class Cutter {
     if (!op.attributes.scattered) return;
     const std::string& where = op.where.empty() ? where_ : op.where;
     const Operand& result = graph_.operand(op.out);
-    bool read = false;
-    for_each_use(op.out, [&](const Operator&, std::size_t) { read = true; });
-    if (kinds_[op.id.value] != ShardKind::row) {
+    const Operator* reader = nullptr;  // that wants more than the chip's own rows
+    for_each_use(op.out, [&](const Operator& user, std::size_t i) {
+      if (reader == nullptr && !has_part(this->result(op), wanted(user, i))) reader = &user;
+    });
+    if (kinds_[op.id.value] == CutKind::column) {
       out_.error(
               Code::RDU4116, where,
               "'{}' is cut along its columns, and asks for its result to be scattered by rows, which is what becomes "
@@ -303,9 +327,14 @@ class Cutter {
     } else if (result.shape.size() != 2) {
       out_.error(Code::RDU4116, where, "'{}' has {} axes, and the rows of a matrix alone are scattered yet",
                  result.name, result.shape.size());
-    } else if (read) {
-      out_.error(Code::RDU4116, where, "'{}' is scattered over {} chips and read again, which is not supported yet",
-                 result.name, plan_.chips);
+    } else if (reader != nullptr) {
+      out_.error(Code::RDU4116, where,
+                 "'{}' is scattered over {} chips, and '{}' reads all of it, which is not gathered yet", result.name,
+                 plan_.chips, reader->name)
+          .suggest(
+              "an operator that works row by row between the two has its result gathered; or leave out 'scattered'");
+    } else if (kinds_[op.id.value] == CutKind::rows) {
+      return;  // whole tiles: check_extent()
     } else if (!divides(result.shape[0], plan_.chips)) {
       std::string good;
       for (std::uint32_t n = 1; n <= most_chips_; ++n)
@@ -370,7 +399,7 @@ class Cutter {
   Share share_of(const Operator& op) const { return share_cut(op, kinds_[op.id.value], plan_, shares_); }
   // What a reader wants of its operand `in`.
   OperandCut wanted(const Operator& user, std::size_t in) const {
-    const ShardKind kind = kinds_[user.id.value];
+    const CutKind kind = kinds_[user.id.value];
     const auto axis = wanted_axis(graph_, user, kind, in);
     if (!axis) return {};
     Share share = share_of(user);
@@ -382,7 +411,8 @@ class Cutter {
   }
   OperandCut result(const Operator& op) const {
     const auto axis = result_axis(graph_, op, kinds_[op.id.value]);
-    return axis ? OperandCut{axis, false, share_of(op)} : OperandCut{};
+    if (!axis) return {};
+    return {axis, false, kinds_[op.id.value] == CutKind::column ? share_of(op) : Share{plan_.chips, 0}};
   }
 
   std::optional<CollectiveKind> joined_by(const Operator& op) const {
@@ -391,8 +421,8 @@ class Cutter {
       read = true;
       if (!has_part(result(op), wanted(user, i))) others_columns = true;
     });
-    if (kinds_[op.id.value] == ShardKind::none) return std::nullopt;
-    if (kinds_[op.id.value] == ShardKind::column)
+    if (kinds_[op.id.value] == CutKind::none) return std::nullopt;
+    if (kinds_[op.id.value] == CutKind::column || kinds_[op.id.value] == CutKind::rows)
       return others_columns ? std::optional(CollectiveKind::all_gather) : std::nullopt;
     if (op.attributes.scattered) return CollectiveKind::reduce_scatter;
     // A result that is read again is wanted on every chip, whatever the plan says of results that are only stored.
@@ -402,7 +432,7 @@ class Cutter {
   OperandCut operand_cut(const Operand& operand, const Cuts& cuts) const {
     if (const auto writer = writer_of(graph_, operand.id)) {
       const OperatorCut& op = cuts.operators[writer->value];
-      if (op.joined_by == CollectiveKind::reduce_scatter) return {0u, false, {plan_.chips, 0}};
+      if (op.joined_by == CollectiveKind::reduce_scatter) return result(graph_.operators[writer->value]);
       if (op.joined_by) return {std::nullopt, op.joined_by == CollectiveKind::reduce, {}};
       return result(graph_.operators[writer->value]);
     }
@@ -426,7 +456,7 @@ class Cutter {
   std::uint32_t tile_, most_chips_;
   const std::string& where_;
   std::vector<Share> shares_;  // by operand
-  std::vector<ShardKind> kinds_;
+  std::vector<CutKind> kinds_;
   Diagnostics out_;
 };
 
@@ -469,9 +499,9 @@ Work slice_of(const Work& whole, const OperatorCut& cut, std::uint32_t chips, Ch
   Work w = whole;
   w.chip = chip;
   w.plan.reset();
-  if (cut.kind == ShardKind::none) return w;
-  std::int64_t& extent = cut.kind == ShardKind::row ? w.k : w.n;
-  std::int64_t& offset = cut.kind == ShardKind::row ? w.offset_k : w.offset_n;
+  if (cut.kind == CutKind::none) return w;
+  std::int64_t& extent = cut.kind == CutKind::row ? w.k : cut.kind == CutKind::rows ? w.m : w.n;
+  std::int64_t& offset = cut.kind == CutKind::row ? w.offset_k : cut.kind == CutKind::rows ? w.offset_m : w.offset_n;
   const Slice s = slice_of(extent, cut.share, chips, chip);
   offset += s.offset;
   extent = s.length - mutated<std::int64_t>("slice.work_off_by_one", 0, 1);

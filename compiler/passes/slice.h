@@ -3,12 +3,14 @@
 //   row       C(m x n) = sum over chips c of A[:, kc] B[kc, :]: every chip has a full-shape partial sum,
 //             which a reduction joins; one that the operator asks to be scattered leaves each chip with rows of its own
 //   column    C[:, nc] = A B[:, nc]: every chip owns columns; an all-gather joins them where a reader needs others
+//   rows      C[mc, :] of A[mc, :]: every chip owns rows; an all-gather joins them where a reader needs others
 //
 // A point-wise operator that reads what a column-parallel one left on its chips works on those columns, as if it were
 // part of it; so do a rotary embedding and an attention, whose heads are dealt, and an append to a cache. Where chips
 // are more than heads of keys and values, those are cut in as many parts as there are heads, and several chips hold each.
 // Where chips are more than heads of queries too, several work on each, and a row-parallel reader takes its part of what
-// they all have. Every other operator that is no matmul is worked out by every chip whole (none).
+// they all have. An operator that works row by row, and reads what another left scattered, works on those rows; so does
+// a gather that asks for it. Every other operator that is no matmul is worked out by every chip whole (none).
 //
 // Slices are equal and whole tiles, unless the plan says otherwise:
 //
@@ -49,10 +51,13 @@ struct OperandCut {
   friend bool operator==(const OperandCut&, const OperandCut&) = default;
 };
 
+// Which part of an operator each chip works on: all of it; of a matmul, a part of the contraction (row); columns; rows.
+enum class CutKind : std::uint8_t { none, row, column, rows };
+
 // One operator, over all chips.
 struct OperatorCut {
-  ShardKind kind = ShardKind::row;  // of what is no matmul: column, or none
-  // row: reduce, all_reduce or reduce_scatter; column: all_gather where a reader needs it
+  CutKind kind = CutKind::row;
+  // row: reduce, all_reduce or reduce_scatter; column and rows: all_gather where a reader needs it
   std::optional<CollectiveKind> joined_by;
   Share share;  // as of an operand; of a row, its parts are the chips
   friend bool operator==(const OperatorCut&, const OperatorCut&) = default;

@@ -92,7 +92,10 @@ class Scorer {
   Bytes site_bytes(const BlockPlan& p) const {
     const Bytes acc = out_bytes(p, accumulator_of(operand_));
     const std::uint64_t folds = p.sites_k > 1 ? p.sites_k : 0;
-    return 2 * (a_bytes(p) + b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + (scattered_ ? 2 : 4) * acc;
+    if (!scattered_) return 2 * (a_bytes(p) + b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + 4 * acc;
+    // Pages of all rows are large: with what the collective pass will leave to loads, or it has no room to be direct.
+    const auto loaded = [&](Bytes page) { return std::max<Bytes>(2 * page, t_.pmu.capacity_bytes / 8); };
+    return loaded(a_bytes(p)) + loaded(b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + 2 * acc;
   }
 
   Score score(const BlockPlan& p) const {

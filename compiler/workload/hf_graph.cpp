@@ -66,6 +66,7 @@ class GraphBuilder {
         files_(files),
         types_(types_of(config, request)),
         decode_(request.phase == DecoderPhase::decode),
+        scattered_(request.sequence_parallel),
         batch_(request.batch),
         context_(context_of(config, request)),
         positions_(decode_ ? 1 : context_),
@@ -92,15 +93,19 @@ class GraphBuilder {
     const OperandId tokens = operand("tokens", TensorRole::input, {rows_}, DType::int32,
                                      random_within("tokens", 0, static_cast<double>(c_.vocabulary - 1)));
     const OperandId table = weight(embedding_weight(c_));
-    OperandId x = apply(OperatorKind::gather, "model.embed_tokens", {table, tokens}, {rows_, c_.hidden});
+    OperatorAttributes embedding;
+    embedding.scattered = scattered_;
+    OperandId x = apply(OperatorKind::gather, "model.embed_tokens", {table, tokens}, {rows_, c_.hidden}, embedding);
     if (c_.embedding_scaled) {
       const double scale = std::sqrt(static_cast<double>(c_.hidden));
       x = apply(OperatorKind::multiply, "model.embed_tokens.scaled", {x, number("model.embed_scale", scale)},
                 {rows_, c_.hidden});
     }
     for (std::size_t i = 0; i < c_.layers.size(); ++i) x = layer(i, x);
+    // A norm is of each row: whether the last are taken before or after makes no difference to their bits.
+    if (scattered_) x = norm("model.norm", x, rows_, final_norm_weight(c_));
     x = last_rows(x);
-    x = norm("model.norm", x, batch_, final_norm_weight(c_));
+    if (!scattered_) x = norm("model.norm", x, batch_, final_norm_weight(c_));
     logits(x, table);
     if (out_.has_errors()) return out_;
     return std::move(graph_);
@@ -197,11 +202,12 @@ class GraphBuilder {
   }
 
   // in w^T, and a bias where the list has one.
-  OperandId linear(const std::string& name, OperandId in, ResultOptions result = {}) {
+  OperandId linear(const std::string& name, OperandId in, ResultOptions result = {}, bool scattered = false) {
     const DecoderWeight& w = at(name + ".weight");
     const bool biased = layer_weights_.contains(name + ".bias");
     OperatorAttributes a;
     a.transposed = true;
+    a.scattered = scattered;
     const Extents shape = {rows_, w.shape.front()};
     const OperandId out = apply(OperatorKind::matmul, name, {narrowed(in), weight(w)}, shape, std::move(a),
                                 biased ? ResultOptions{} : result);
@@ -276,7 +282,7 @@ class GraphBuilder {
     const Operands in = {stacked(at_attention + "q_stacked", q), cached(index, "key", k), cached(index, "value", v)};
     OperandId out = apply(OperatorKind::attention, at_attention + "attention", in, stack_shape(positions_, q_width), a);
     if (batch_ != 1) out = reshape(at_attention + "unstacked", out, {rows_, q_width});
-    return linear(at_attention + "o_proj", out);
+    return linear(at_attention + "o_proj", out, {}, scattered_);
   }
 
   OperandId head_norm(const std::string& name, OperandId in, std::int64_t heads) {
@@ -342,7 +348,7 @@ class GraphBuilder {
     const Extents shape = {rows_, c_.intermediate};
     const OperandId activated = apply(activation(), at_mlp + "activation", {gate}, shape);
     const OperandId product = apply(OperatorKind::multiply, at_mlp + "gated", {activated, up}, shape);
-    return linear(at_mlp + "down_proj", product);
+    return linear(at_mlp + "down_proj", product, {}, scattered_);
   }
 
   // ---- a mixture of experts, of which each token's are known: those that no token goes to have weights and nothing else
@@ -487,6 +493,7 @@ class GraphBuilder {
   HfFiles& files_;
   DecoderTypes types_;
   bool decode_;
+  bool scattered_;  // by rows, between attention and MLP
   std::int64_t batch_;
   std::int64_t context_;
   std::int64_t positions_;  // of a sequence in this step

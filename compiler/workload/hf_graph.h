@@ -11,6 +11,9 @@
 //   a
 //             range that keeps activations near 1
 //   batch     of more than one: attention works on stacks, [batch, positions, columns]
+//   sequence parallel
+//             the embedding, and what leaves attention and MLP, is scattered by rows, so that residuals and norms between
+//             work on each chip's rows; the last norm then takes all rows, of which the last of each sequence are kept
 //   fp8       what meets an fp8 matrix is cast before; results are bf16
 #pragma once
 

@@ -33,8 +33,9 @@ std::string_view name_of(Attribute attribute) {
 bool takes(OperatorKind kind, Attribute attribute) {
   switch (attribute) {
     case Attribute::transposed:
-    case Attribute::scattered:
       return kind == OperatorKind::matmul;
+    case Attribute::scattered:
+      return kind == OperatorKind::matmul || kind == OperatorKind::gather;
     case Attribute::epsilon:
       return kind == OperatorKind::rms_norm || kind == OperatorKind::layer_norm;
     case Attribute::heads:

@@ -24,6 +24,7 @@ struct Raw {
   std::optional<std::uint32_t> compile_chips;
   std::string shard, size_by = "throughput", collective = "auto", phase, dtype, routing;
   std::optional<std::uint32_t> batch, context, layers;
+  bool sequence_parallel = false;
   RunRequest run;
   std::string check = "exact", network = "fast", vcd, trace_from, trace_to, trace_limit, max_memory, max_seconds,
               jitter, max_cycles;
@@ -123,6 +124,8 @@ Commands describe(CLI::App& app, Raw& raw) {
                         "positions that attention sees, of a Hugging Face model (default: 4096, or all that it has)");
   c.compile->add_option("--routing", raw.routing,
                         "of a mixture of experts: a file with a line a token, its experts, as 6,2");
+  c.compile->add_flag("--sequence-parallel", raw.sequence_parallel,
+                      "spread norms and residuals of a Hugging Face model over the chips, by rows of tokens");
   c.compile->add_option("--layers", raw.layers, "only the first so many, of a Hugging Face model");
   c.compile->add_option("--dtype", raw.dtype, "bf16, fp32 or fp8, of a Hugging Face model (default: its weights')");
   c.compile->add_flag("--json", raw.compile.json, "what was chosen, as JSON");
@@ -253,10 +256,12 @@ TreeCommand tree_of(const CLI::App& app) {
 // What is asked of a Hugging Face model; nothing may be asked so of another workload.
 Result<DecoderRequest> decoder_request(const Raw& raw) {
   if (!is_hf_model(raw.compile.workload)) {
-    if (raw.phase.empty() && raw.dtype.empty() && raw.routing.empty() && !raw.batch && !raw.context && !raw.layers)
+    if (raw.phase.empty() && raw.dtype.empty() && raw.routing.empty() && !raw.batch && !raw.context && !raw.layers &&
+        !raw.sequence_parallel)
       return DecoderRequest{};
     return usage(
-        "--phase, --batch, --context, --layers, --dtype and --routing belong to a Hugging Face model, a config.json or "
+        "--phase, --batch, --context, --layers, --dtype, --routing and --sequence-parallel belong to a Hugging Face "
+        "model, a config.json or "
         "a "
         "folder that has one");
   }
@@ -276,6 +281,7 @@ Result<DecoderRequest> decoder_request(const Raw& raw) {
   if (raw.batch) r.batch = *raw.batch;
   if (raw.context) r.context = *raw.context;
   if (raw.layers) r.layers = *raw.layers;
+  r.sequence_parallel = raw.sequence_parallel;
   r.routing = raw.routing;
   return r;
 }

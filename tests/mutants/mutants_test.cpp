@@ -57,6 +57,7 @@ enum class Input {
   tree,             // over four
   hierarchical,     // over three, in nodes of two
   scatter,          // rows of three chips each, in a ring
+  rows,             // of two chips each, worked on, and gathered
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
   ring_gather,      // over three
@@ -233,6 +234,9 @@ Compiled input(Input which) {
       c.graph.operators.front().attributes.scattered = true;
       return c;
     }
+    case Input::rows:
+      return sharded(scattered_chain(64, 128, 64), sn40l(),
+                     over(2, ShardKind::row, Kind::all_reduce, Algorithm::direct));
     case Input::ring_reduce:
       return sharded(one_matmul(64, 192, 96, DType::bf16, DType::bf16), sn40l(),
                      over(3, ShardKind::row, Kind::reduce, Algorithm::ring));
@@ -399,6 +403,8 @@ constexpr Row table[] = {
     {"expand.route_to_the_wrong_chip", Input::direct, Who::verifier, Code::RDU3034},
     {"expand.fold_skips_a_partial", Input::through_one, Who::verifier, Code::RDU3024},
     {"expand.partial_of_another_chunk", Input::direct, Who::verifier, Code::RDU3024},
+    {"shard.every_chip_has_the_first_rows", Input::rows, Who::verifier, Code::RDU3003},
+    {"shard.reads_the_first_rows", Input::rows, Who::verifier, Code::RDU3044},
     {"shard.scattered_rows_of_all", Input::scatter, Who::verifier, Code::RDU3015},
     {"collective.scattered_to_the_next", Input::scatter, Who::verifier, Code::RDU3032},
     {"expand.part_of_the_next_member", Input::scatter, Who::verifier, Code::RDU3024},
@@ -457,10 +463,13 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 }
 
 TEST_CASE("what is compiled without a mistake passes") {
-  for (const Input which :
-       {Input::slices, Input::direct, Input::ring, Input::through_one, Input::halving, Input::tree, Input::hierarchical,
-        Input::ring_reduce, Input::scatter, Input::gather, Input::ring_gather, Input::trains, Input::ring_trains,
-        Input::transposed, Input::attention, Input::stack, Input::direct_wormhole, Input::moves, Input::rotary}) {
+  for (const Input which : {Input::slices,       Input::direct,      Input::ring,
+                            Input::through_one,  Input::halving,     Input::tree,
+                            Input::hierarchical, Input::ring_reduce, Input::scatter,
+                            Input::rows,         Input::gather,      Input::ring_gather,
+                            Input::trains,       Input::ring_trains, Input::transposed,
+                            Input::attention,    Input::stack,       Input::direct_wormhole,
+                            Input::moves,        Input::rotary}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

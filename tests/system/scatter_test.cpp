@@ -70,6 +70,61 @@ TEST_CASE("uneven and padded contractions are scattered, too") {
     }
 }
 
+// A residual, a norm and a matmul behind a scattered product.
+std::string behind(const std::string& scattered) {
+  const auto tensor = [](const std::string& name, const std::string& role, const std::string& shape, int modulus) {
+    return "[tensors." + name + "]\nrole = \"" + role + "\"\nshape = [" + shape +
+           "]\ndtype = \"bf16\"\nfill = { pattern = { modulus = " + std::to_string(modulus) + ", shift = 3 } }\n";
+  };
+  const auto result = [](const std::string& name, const std::string& role) {
+    return "[tensors." + name + "]\nrole = \"" + role + "\"\ndtype = \"bf16\"\n";
+  };
+  const auto op = [](const std::string& kind, const std::string& in, const std::string& out, const std::string& more) {
+    return "[[ops]]\nkind = \"" + kind + "\"\nin = [" + in + "]\nout = \"" + out + "\"\n" + more;
+  };
+  return "name = \"behind\"\n" + tensor("x", "input", "128, 256", 11) + tensor("w", "weight", "256, 96", 13) +
+         tensor("r", "input", "128, 96", 17) + tensor("g", "weight", "96", 7) + tensor("v", "weight", "96, 128", 19) +
+         result("h", "intermediate") + result("a", "output") + result("n", "intermediate") + result("y", "output") +
+         op("matmul", "\"x\", \"w\"", "h", scattered) + op("add", "\"r\", \"h\"", "a", "") +
+         op("rms_norm", "\"a\", \"g\"", "n", "epsilon = 1e-5\n") + op("matmul", "\"n\", \"v\"", "y", "");
+}
+
+TEST_CASE("residual and norm on each chip's rows give the bits of the form with an all-reduce, on every machine") {
+  const Folder folder;
+  for (const std::string& target : {std::string("sn40l"), std::string("wormhole"), barrier_target()})
+    for (const std::string chips : {"1", "2", "4"}) {
+      CAPTURE(target);
+      CAPTURE(chips);
+      const bool few_semaphores = chips == "4" && target == "wormhole";
+      Json reports[2];
+      for (const bool scattered : {false, true}) {
+        folder.write("workload.toml", behind(scattered ? "scattered = true\n" : ""));
+        rdusim_ok({"compile", "workload.toml", "-o", "prog.bin", "--target", target, "--chips", chips, "--shard",
+                   "tensor", "--collective", few_semaphores ? "ring" : "direct"},
+                  folder);
+        reports[scattered] = run(folder);
+        check_exact_pass(reports[scattered]);
+      }
+      for (const std::size_t output : {0, 1})  // those of a ring are sums of another order
+        if (!few_semaphores)
+          CHECK(text(reports[0], "outputs", output, "sha256") == text(reports[1], "outputs", output, "sha256"));
+      if (chips == "1") continue;
+      CHECK(text(reports[1], "collectives", 0, "kind") == "reduce_scatter");
+      CHECK(text(reports[1], "collectives", 1, "kind") == "all_gather");
+    }
+}
+
+TEST_CASE("no fault of rows that are scattered, worked on and gathered is missed") {
+  const Folder folder;
+  folder.write("workload.toml", behind("scattered = true\n"));
+  rdusim_ok({"compile", "workload.toml", "-o", "prog.bin", "--chips", "2", "--shard", "tensor"}, folder);
+  const Json m = parsed(rdusim_ok({"faults", "prog.bin", "--json", "--seeds", "2"}, folder).out);
+  for (const Json& f : list(m, "faults")) {
+    if (text(f, "fate") != "missed" && text(f, "fate") != "elsewhere") continue;
+    FAIL_CHECK(text(f, "inject") << " " << text(f, "fate"));
+  }
+}
+
 TEST_CASE("rows that chips do not divide are refused with the numbers that do") {
   const Folder folder;
   const Outcome outcome = refused(folder, scattered(30, 32 * 4, 40), {"--chips", "4", "--shard", "row"}, "RDU4102");

@@ -147,5 +147,33 @@ TEST_CASE("layers are trips of one section, whatever their number, and compute w
   for (const Json& c : list(report, "collectives")) CHECK(number(c, "trips") == 5);
 }
 
+// The sums of a direct reduction are of one order, whether they are scattered or not: the same bits.
+TEST_CASE("sequence-parallel, a decoder gives the logits and the caches of the form with all-reduces, to the bit") {
+  const Folder folder;
+  folder.write("config.json", config);
+  for (const std::string chips : {"2", "4"}) {
+    CAPTURE(chips);
+    std::vector<std::string> compile = {"compile",   "config.json", "-o",      "prog.bin",     "--phase",
+                                        "prefill",   "--chips",     chips,     "--collective", "direct",
+                                        "--context", "128",         "--shard", "tensor"};
+    rdusim_ok(compile, folder);
+    const Json reduced = run(folder, {"--check", "exact"});
+    check_exact_pass(reduced);
+    compile.push_back("--sequence-parallel");
+    rdusim_ok(compile, folder);
+    const Json scattered = run(folder, {"--check", "exact"});
+    check_exact_pass(scattered);
+    for (const Json& o : list(reduced, "outputs")) {
+      CAPTURE(text(o, "name"));
+      CHECK(text(output(scattered, text(o, "name")), "sha256") == text(o, "sha256"));
+    }
+    // Of each layer's trip: norm, attention's sum, norm, MLP's sum; and the last norm.
+    std::string kinds;
+    for (const Json& c : list(scattered, "collectives")) kinds += text(c, "kind") + " ";
+    CHECK(kinds == "all_gather reduce_scatter all_gather reduce_scatter all_gather ");
+    CHECK(number(scattered, "collectives", 1, "trips") == 2);
+  }
+}
+
 }  // namespace
 }  // namespace rdusim::test::sharded_decoder_test

@@ -78,6 +78,28 @@ inline OperatorGraph two_matmuls(std::int64_t m, std::int64_t k, std::int64_t h,
   return g;
 }
 
+// y = (x w + x u) v, of m rows throughout: what x w leaves on chips is scattered, so that the addition works on each
+// chip's rows, of x u it reads just those, and its result is gathered.
+inline OperatorGraph scattered_chain(std::int64_t m, std::int64_t k, std::int64_t h, DType type = DType::fp32) {
+  OperatorGraph g;
+  g.name = "chain";
+  const auto x = operand(g, "x", TensorRole::input, {m, k}, type, PatternFill{61, 30});
+  const auto w = operand(g, "w", TensorRole::weight, {k, h}, type, PatternFill{53, 26});
+  const auto u = operand(g, "u", TensorRole::weight, {k, h}, type, PatternFill{47, 23});
+  const auto v = operand(g, "v", TensorRole::weight, {h, h}, type, PatternFill{43, 21});
+  const auto xw = operand(g, "xw", TensorRole::intermediate, {m, h}, type);
+  const auto xu = operand(g, "xu", TensorRole::intermediate, {m, h}, type);
+  const auto sum = operand(g, "sum", TensorRole::intermediate, {m, h}, type);
+  const auto y = operand(g, "y", TensorRole::output, {m, h}, type);
+  matmul(g, "first", x.id, w.id, xw.id);
+  g.operators.back().attributes.scattered = true;
+  matmul(g, "second", x.id, u.id, xu.id);
+  matmul(g, "sum", xw.id, xu.id, sum.id);
+  g.operators.back().kind = OperatorKind::add;
+  matmul(g, "last", sum.id, v.id, y.id);
+  return g;
+}
+
 inline Target target_named(const std::string& name) {
   auto target = find_target(name);
   REQUIRE(target.ok());

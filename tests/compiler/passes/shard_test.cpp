@@ -499,7 +499,53 @@ TEST_CASE("a scattered result is refused where its rows do not divide, where it 
   refused(g, over(5, ShardKind::column), Code::RDU4116, "is cut along its columns");
   OperatorGraph chain = two_matmuls(32, 128, 256, 64);
   chain.operators[0].attributes.scattered = true;
-  refused(chain, over(2), Code::RDU4116, "is scattered over 2 chips and read again");
+  refused(chain, over(2), Code::RDU4116, "is scattered over 2 chips, and 'down' reads all of it");
+  OperatorGraph looked_up = two_matmuls(64, 128, 128, 64);
+  looked_up.operators[0].kind = OperatorKind::gather;
+  looked_up.operators[0].attributes.scattered = true;
+  Operand& indices = looked_up.operands[1];
+  indices.role = TensorRole::input;
+  indices.shape = {64};
+  indices.dtype = DType::int32;
+  indices.fill = PatternFill{37, 0};
+  refused(looked_up, over(2), Code::RDU4116, "'h' is scattered over 2 chips, and 'down' reads all of it");
+  // Rows that are worked on are whole tiles.
+  refused(scattered_chain(96, 128, 64), over(2), Code::RDU4103, "the output row axis of 'sum' is 96 long");
+  refused(scattered_chain(64, 96, 96), over(3), Code::RDU4102, "the output row axis of 'sum' is 64 long");
+}
+
+TEST_CASE("what works row by row on a scattered result has the chip's rows, and is gathered where all are read") {
+  for (const std::uint32_t chips : {2u, 4u}) {
+    CAPTURE(chips);
+    const SpatialProgram p = sharded(scattered_chain(128, 256, 128), over(chips), sn40l());
+    check_slices(p);
+    REQUIRE(p.collectives.size() == 4);
+    const std::array<CollectiveKind, 4> kinds = {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
+                                                 CollectiveKind::all_gather, CollectiveKind::all_reduce};
+    for (std::size_t i = 0; i < 4; ++i) CHECK(p.collectives[i].kind == kinds[i]);
+    const std::int64_t rows = 128 / chips;
+    CHECK(p.collectives[2].bytes == std::vector<Bytes>(chips, static_cast<Bytes>(rows) * 128 * 4));
+    for (std::uint32_t c = 0; c < chips; ++c) {
+      const std::string at = "_c" + std::to_string(c);
+      CHECK(tensor_named(p, "xw" + at)->offset == std::vector<std::int64_t>{rows * c, 0});
+      CHECK(tensor_named(p, "xw" + at)->shape == std::vector<std::int64_t>{rows, 128});
+      CHECK(tensor_named(p, "xu" + at)->shape == std::vector<std::int64_t>{128, 128});
+      CHECK(tensor_named(p, "sum" + at)->shape == std::vector<std::int64_t>{128, 128});
+      CHECK(tensor_named(p, "sum" + at)->replicas == chips);
+      for (const Work& w : p.work)
+        if (w.op == OperatorId(2) && w.chip == ChipId(c)) {
+          CHECK(w.m == rows);
+          CHECK(w.offset_m == rows * c);
+        }
+      // Its part of what is whole begins at its rows.
+      for (const Stage& s : p.stages) {
+        const auto* load = std::get_if<Load>(&s.kind);
+        if (!load || s.origin != OperatorId(2) || p.chip_of(s) != ChipId(c)) continue;
+        const bool whole = p.tensor(load->tensor).name == "xu" + at;
+        CHECK(load->pattern.first.front()[0] == (whole ? static_cast<std::uint64_t>(rows) / 32 * c : 0));
+      }
+    }
+  }
 }
 
 TEST_CASE("column-parallel: each chip stores its columns, and nothing crosses") {
