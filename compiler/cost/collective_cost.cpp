@@ -238,6 +238,20 @@ void level_by_level(Steps& steps, const std::vector<ChipId>& members, std::uint3
   steps.add(between);
   steps.add(out);
 }
+// The part of the j-th of any node to the j-th of its own node, and from there to the one who keeps it.
+void scatter_by_levels(Steps& steps, const std::vector<std::vector<std::uint32_t>>& nodes, Bytes chunk) {
+  std::vector<Flow> within, between;
+  for (const auto& kept : nodes)
+    for (std::size_t j = 0; j < kept.size(); ++j)
+      for (const auto& node : nodes) {
+        const std::uint32_t sums = node[j % node.size()];
+        for (const std::uint32_t m : node)
+          if (m != sums) within.push_back({m, sums, chunk});
+        if (sums != kept[j]) between.push_back({sums, kept[j], chunk});
+      }
+  steps.add(within);
+  steps.add(between);
+}
 // Within nodes and to one of each other node; from there to the others of its own.
 void gather_by_levels(Steps& steps, const TwoLevels& levels, Bytes whole) {
   std::vector<Flow> first, then;
@@ -333,6 +347,8 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
         steps.add(from_first(n, chunk));
       } else if (is_ring) {
         steps.add_round(ring(n, chunk), n - 1);
+      } else if (algorithm == CollectiveAlgorithm::hierarchical) {
+        scatter_by_levels(steps, by_node(members, target.node_chips), chunk);
       } else {
         steps.add(all_to_all(n, chunk));
       }

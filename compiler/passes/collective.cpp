@@ -36,8 +36,7 @@ bool carries_out(CollectiveAlgorithm algorithm, CollectiveKind kind) {
   const bool leaves_it_everywhere = algorithm == A::halving_doubling || algorithm == A::hierarchical;
   if (kind == CollectiveKind::all_gather)
     return algorithm == A::direct || algorithm == A::ring || algorithm == A::hierarchical;
-  if (kind == CollectiveKind::reduce_scatter)
-    return algorithm == A::through_one || algorithm == A::direct || algorithm == A::ring;
+  if (kind == CollectiveKind::reduce_scatter) return algorithm != A::halving_doubling && algorithm != A::tree;
   return kind != CollectiveKind::reduce || !leaves_it_everywhere;
 }
 
@@ -52,7 +51,8 @@ class Chooser {
       if (c.kind == CollectiveKind::all_gather)
         return "an all-gather is carried out directly, in a ring, or within nodes and between them";
       if (c.kind == CollectiveKind::reduce_scatter)
-        return "a reduce-scatter is carried out through one chip, directly, or in a ring";
+        return "a reduce-scatter is carried out through one chip, directly, in a ring, or within nodes and between "
+               "them";
       return "it leaves the result on every chip";
     }
     if (algorithm == CollectiveAlgorithm::hierarchical && by_node(c.members, target_.node_chips).size() < 2)

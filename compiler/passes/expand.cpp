@@ -223,8 +223,29 @@ SiteDemand gather_counts(CollectiveAlgorithm algorithm, std::uint32_t chips, std
   return {others, others + 1 + forwarded, 0, 0, 0, 0};
 }
 
+// A member that sums the parts of so many: of each a landing of each other of its node, and their sum; of its own, the other
+// nodes' sums, and all of it.
+SiteDemand scatter_by_levels_counts(std::uint32_t chips, std::uint32_t node_chips) {
+  std::vector<ChipId> members;
+  for (std::uint32_t c = 0; c < chips; ++c) members.push_back(ChipId(c));
+  const auto nodes = by_node(members, node_chips);
+  SiteDemand most{0, 0, 2, 1, 1, 0};
+  for (const auto& node : nodes)
+    for (std::size_t i = 0; i < node.size(); ++i) {
+      std::uint64_t summed = 0;
+      for (const auto& of : nodes)
+        for (std::size_t j = i; j < of.size(); j += node.size()) ++summed;
+      const std::uint64_t beside = node.size() - 1, others = nodes.size() - 1;
+      most.buffers = std::max(most.buffers, summed * (beside + 1) + others + 1);
+      // Each other of the node is sent all that it sums; who keeps another part is sent its sum.
+      most.semaphores = std::max(most.semaphores, summed * beside + others + (chips - summed) + (summed - 1));
+    }
+  return most;
+}
+
 // Of the first member where all goes through it; else a landing a member, or one of the ring and what it sends and keeps.
-SiteDemand scatter_counts(CollectiveAlgorithm algorithm, std::uint32_t chips, bool convert) {
+SiteDemand scatter_counts(CollectiveAlgorithm algorithm, std::uint32_t chips, bool convert, std::uint32_t node_chips) {
+  if (algorithm == CollectiveAlgorithm::hierarchical) return scatter_by_levels_counts(chips, node_chips);
   const std::uint64_t others = chips - 1, conversion = convert ? 1 : 0;
   if (algorithm == CollectiveAlgorithm::ring) return {3 + conversion, 2, 1 + conversion, 2, 1, 0};
   return {others + 1, 2 * others, 1, 1, 1, 0};
@@ -266,7 +287,7 @@ SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::ui
   const std::uint64_t n = chips, others = n - 1;
   const bool all = kind == CollectiveKind::all_reduce;
   if (kind == CollectiveKind::all_gather) return gather_counts(algorithm, chips, target.node_chips);
-  if (kind == CollectiveKind::reduce_scatter) return scatter_counts(algorithm, chips, convert);
+  if (kind == CollectiveKind::reduce_scatter) return scatter_counts(algorithm, chips, convert, target.node_chips);
   switch (algorithm) {
     case CollectiveAlgorithm::through_one:
       // The first member: a landing of each other member, the sum.
@@ -310,8 +331,9 @@ SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, cons
   SiteDemand demand = counts_of(collective.kind, algorithm, static_cast<std::uint32_t>(n), convert, target);
   if (collective.kind == CollectiveKind::all_gather) {
     demand.bytes = others * page;
-  } else if (collective.kind == CollectiveKind::reduce_scatter && algorithm == CollectiveAlgorithm::direct) {
-    demand.bytes = others * chunk + result_chunk;
+  } else if (collective.kind == CollectiveKind::reduce_scatter &&
+             (algorithm == CollectiveAlgorithm::direct || algorithm == CollectiveAlgorithm::hierarchical)) {
+    demand.bytes = (demand.buffers - 1) * chunk + result_chunk;
   } else if (algorithm == CollectiveAlgorithm::through_one) {
     demand.bytes = others * page + result_page;
   } else if (algorithm == CollectiveAlgorithm::direct) {
@@ -353,6 +375,7 @@ void expand(SpatialProgram& program, const Collective& collective, const std::ve
   if (collective.kind == CollectiveKind::reduce_scatter) {
     if (choice.algorithm == CollectiveAlgorithm::ring) return expansion.ring_scatter();
     if (choice.algorithm == CollectiveAlgorithm::direct) return expansion.scatter_direct();
+    if (choice.algorithm == CollectiveAlgorithm::hierarchical) return expansion.scatter_by_levels();
     return expansion.scatter_through_one();
   }
   switch (choice.algorithm) {
@@ -403,7 +426,9 @@ std::vector<Sum> sums_of(const Collective& collective, const std::vector<Sum>& p
     case CollectiveAlgorithm::tree:
       return tree_sums(collective.members, parts);
     case CollectiveAlgorithm::hierarchical:
-      return hierarchical_sums(collective.members, parts, target.node_chips);
+      sums = hierarchical_sums(collective.members, parts, target.node_chips);
+      if (collective.kind == CollectiveKind::reduce_scatter) sums.resize(n, sums.front());
+      return sums;
   }
   return sums;
 }

@@ -92,7 +92,7 @@ void Expansion::hierarchical() {
   // Within a node: parts[node][chunk] gives its sum of a chunk.
   std::vector<std::vector<Landing>> parts(nodes.size(), std::vector<Landing>(chunks));
   for (std::size_t v = 0; v < nodes.size(); ++v)
-    for (std::size_t i = 0; i < nodes[v].size(); ++i) fold_in_node(levels, v, i, parts[v]);
+    for (std::size_t i = 0; i < nodes[v].size(); ++i) fold_in_node(nodes[v], i, levels.owned(v, i), chunks, parts[v]);
   // Between nodes: each owner of a chunk adds all nodes' sums of it.
   for (std::size_t v = 0; v < nodes.size(); ++v) {
     std::vector<Landing> sums;  // by member of the node: gives the whole sums of its chunks, in turn
@@ -101,9 +101,9 @@ void Expansion::hierarchical() {
   }
 }
 
-void Expansion::fold_in_node(const TwoLevels& levels, std::size_t node, std::size_t i, std::vector<Landing>& parts) {
-  const std::vector<std::uint32_t>& members = levels.nodes()[node];
-  const std::vector<std::uint32_t> owned = levels.owned(node, i);
+void Expansion::fold_in_node(const std::vector<std::uint32_t>& members, std::size_t i,
+                             const std::vector<std::uint32_t>& owned, std::uint32_t chunks,
+                             std::vector<Landing>& parts) {
   const std::uint32_t m = members[i];
   const auto each = static_cast<std::uint32_t>(members.size());
   const auto phases = static_cast<std::uint32_t>(owned.size()) * each;
@@ -115,7 +115,7 @@ void Expansion::fold_in_node(const TwoLevels& levels, std::size_t node, std::siz
   std::vector<Port> ports = {own}, outputs;
   std::vector<Landing> sources = {{members_[m].source, members_[m].buffer}};
   for (std::uint32_t j = 0; j < owned.size(); ++j) {
-    const Chunk cut{owned[j], levels.chunks()};
+    const Chunk cut{owned[j], chunks};
     for (std::uint32_t s = 0; s < each; ++s) {
       const std::uint32_t phase = j * each + s;
       const std::uint32_t sender = members[s];
@@ -134,7 +134,7 @@ void Expansion::fold_in_node(const TwoLevels& levels, std::size_t node, std::siz
       fold.bodies.push_back({1, s == 0 ? take(port) : add_to_last(port)});
     }
     const std::string name = owned.size() > 1 ? "part" + std::to_string(owned[j]) : "part";
-    const BufferId part = add_buffer(name, m, BufferKind::interm, accumulator(), partial(), levels.chunks());
+    const BufferId part = add_buffer(name, m, BufferKind::interm, accumulator(), partial(), chunks);
     outputs.push_back(output_port(part, (j + 1) * each - 1, (j + 1) * each, phases));
     parts[owned[j]].buffer = part;
   }

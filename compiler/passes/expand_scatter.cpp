@@ -2,6 +2,7 @@
 // halves of all-reduces.
 #include <utility>
 
+#include "compiler/ir/collective_order.h"
 #include "compiler/passes/expansion.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/ports.h"
@@ -85,6 +86,44 @@ void Expansion::ring_scatter() {
     local(rings[r], whole, conversion);
     store_whole(r, conversion, narrow);
   }
+}
+
+// What the j-th of any node keeps is summed in each node by its j-th (in one of fewer, by who has its turn), and then by
+// who keeps it.
+void Expansion::scatter_by_levels() {
+  const auto nodes = by_node(collective_.members, target_.node_chips);
+  std::vector<std::vector<Landing>> parts(nodes.size(), std::vector<Landing>(n_));  // by node and chunk: its sum
+  for (std::size_t v = 0; v < nodes.size(); ++v)
+    for (std::size_t i = 0; i < nodes[v].size(); ++i) {
+      std::vector<std::uint32_t> summed;
+      for (const auto& node : nodes)
+        for (std::size_t j = i; j < node.size(); j += nodes[v].size()) summed.push_back(kept_by(node[j]).index);
+      fold_in_node(nodes[v], i, summed, n_, parts[v]);
+    }
+  const auto all = static_cast<std::uint32_t>(nodes.size());
+  for (std::size_t u = 0; u < nodes.size(); ++u)
+    for (std::size_t j = 0; j < nodes[u].size(); ++j) {
+      const std::uint32_t m = nodes[u][j], chunk = kept_by(m).index;
+      Cyclic<Expr> bodies;
+      std::vector<Port> ports;
+      std::vector<Landing> sources;
+      for (std::uint32_t v = 0; v < all; ++v) {
+        const Landing& part = parts[v][chunk];
+        sources.push_back(
+            v == u ? part
+                   : cross(part.recv, part.buffer, Chunk{}, nodes[v][j % nodes[v].size()], {m}, "node", firings())
+                         .front());
+        ports.push_back(input_port(sources.back().buffer, v, v + 1, all));
+        bodies.push_back(
+            {1, v == 0 || mutated("expand.scattered_in_one_node", false, true) ? take(v) : add_to_last(v)});
+      }
+      const BufferId sum = add_buffer("sum", m, BufferKind::fifo, result(), partial(), n_);
+      ports.push_back(output_port(sum, all - 1, all, all));
+      const StageId join = add_stage("join", m, element_wise(std::move(bodies), all), {StageRole::compute, context(m)},
+                                     firings() * all, std::move(ports));
+      for (const Landing& s : sources) local(s.recv, s.buffer, join);
+      store_whole(m, join, sum);
+    }
 }
 
 }  // namespace rdusim

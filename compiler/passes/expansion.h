@@ -58,6 +58,7 @@ class Expansion {
   void scatter_through_one();
   void scatter_direct();
   void ring_scatter();
+  void scatter_by_levels();
   void gather();
   void ring_gather();
   void hierarchical_gather();
@@ -127,9 +128,10 @@ class Expansion {
   Generic forwards(const std::vector<std::uint32_t>& ports, std::size_t operands) const;
   void holds_train(BufferId landing, std::size_t pages);
 
-  // The steps of hierarchical(): member i of a node adds what the node's members have of its chunks (into parts, by
-  // chunk), and then what the nodes have; each member is given the sums of the others.
-  void fold_in_node(const TwoLevels& levels, std::size_t node, std::size_t i, std::vector<Landing>& parts);
+  // The steps of hierarchical(): member i of a node adds what the node's members have of its chunks, of so many (into
+  // parts, by chunk), and then what the nodes have; each member is given the sums of the others.
+  void fold_in_node(const std::vector<std::uint32_t>& members, std::size_t i, const std::vector<std::uint32_t>& owned,
+                    std::uint32_t chunks, std::vector<Landing>& parts);
   Landing join_nodes(const TwoLevels& levels, std::size_t node, std::size_t i,
                      const std::vector<std::vector<Landing>>& parts);
   void gather_in_node(const TwoLevels& levels, std::size_t node, const std::vector<Landing>& sums);

@@ -93,9 +93,10 @@ class Scorer {
     const Bytes acc = out_bytes(p, accumulator_of(operand_));
     const std::uint64_t folds = p.sites_k > 1 ? p.sites_k : 0;
     if (!scattered_) return 2 * (a_bytes(p) + b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + 4 * acc;
-    // Pages of all rows are large: with what the collective pass will leave to loads, or it has no room to be direct.
+    // Pages of all rows are large: with what the collective pass leaves to loads, and twice the landings that it wants, of a
+    // page in all when it is direct, and of an eighth more in nodes of eight.
     const auto loaded = [&](Bytes page) { return std::max<Bytes>(2 * page, t_.pmu.capacity_bytes / 8); };
-    return loaded(a_bytes(p)) + loaded(b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + 2 * acc;
+    return loaded(a_bytes(p)) + loaded(b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + 3 * acc;
   }
 
   Score score(const BlockPlan& p) const {

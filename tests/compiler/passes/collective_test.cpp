@@ -129,7 +129,7 @@ void check_chunks(const SpatialProgram& p, const Target& t) {
     if (c.algorithm == Algorithm::halving_doubling)
       CHECK(of == std::bit_floor(members));
     else if (c.algorithm == Algorithm::hierarchical)
-      CHECK(of == TwoLevels(c.members, t.node_chips).chunks());
+      CHECK(of == (c.kind == Kind::reduce_scatter ? members : TwoLevels(c.members, t.node_chips).chunks()));
     else
       CHECK((of == 1 || of == members));
     for (const Stage& s : p.stages) {
@@ -210,7 +210,7 @@ SpatialProgram reduction(std::uint32_t n, Kind kind, Algorithm algorithm, const 
 
 std::vector<Algorithm> with_hierarchical(Kind kind, std::uint32_t n) {
   std::vector<Algorithm> forms = forms_of(kind);
-  if (kind == Kind::all_reduce && n > 2) forms.push_back(Algorithm::hierarchical);
+  if (kind != Kind::reduce && n > 2) forms.push_back(Algorithm::hierarchical);
   return forms;
 }
 
@@ -473,6 +473,7 @@ TEST_CASE("hierarchical: within nodes, between them and within again, for full n
         const SpatialProgram p = reduction(n, Kind::all_reduce, Algorithm::hierarchical, t, type);
         check_all(p, t);
         CHECK(p.collectives[0].algorithm == Algorithm::hierarchical);
+        check_all(reduction(n, Kind::reduce_scatter, Algorithm::hierarchical, t, type), t);
       }
     }
   }
@@ -482,6 +483,10 @@ TEST_CASE("hierarchical: within nodes, between them and within again, for full n
   CHECK(count_of<Recv>(p) == 16 * (7 + 1 + 7));
   CHECK(stage_named(p, "down.all_reduce.node_c11_c3"));
   CHECK(p.trees.size() == 8);
+  // Scattered: two chunks from each of seven, one of which goes on to its counterpart.
+  const SpatialProgram scattered = reduction(16, Kind::reduce_scatter, Algorithm::hierarchical, t);
+  CHECK(count_of<Recv>(scattered) == 16 * (2 * 7 + 1));
+  CHECK(scattered.trees.size() == 16);
   const auto refused = [&](std::uint32_t n, Kind kind) {
     const auto r =
         collective(sharded(one_matmul(32, 64 * n, 64), over(n, ShardKind::row, kind, Algorithm::hierarchical), t), t);
