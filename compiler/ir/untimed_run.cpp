@@ -492,6 +492,8 @@ void Contents::fire_collective(const std::vector<Index>& members) {
   }
   const bool reduces = collective.kind == CollectiveKind::reduce || collective.kind == CollectiveKind::all_reduce ||
                        collective.kind == CollectiveKind::reduce_scatter;
+  const bool scatters =
+      collective.kind == CollectiveKind::reduce_scatter || collective.kind == CollectiveKind::all_to_all;
   PageContent sum;
   if (reduces)
     for (const auto& c : contributed)
@@ -501,16 +503,15 @@ void Contents::fire_collective(const std::vector<Index>& members) {
     for (std::size_t n = 0; n < a.ports.size(); ++n) {
       if (a.stage->ports[n].direction == Direction::input) continue;
       PageContent out = sum;
-      if (collective.kind == CollectiveKind::reduce_scatter) {
-        const auto at = std::find(collective.members.begin(), collective.members.end(), p_.chip_of(*a.stage));
-        const auto place = static_cast<std::size_t>(at - collective.members.begin());
-        if (at != collective.members.end())
-          out = part_of(sum, {parts_kept(collective.members)[place], static_cast<std::uint32_t>(contributed.size())});
-      }
       if (!reduces)
         out = n - 1 < contributed.size() && contributed[n - 1]
                   ? *contributed[n - 1]
                   : PageContent{Kind::computed, a.stage->id.value, none, 0, 0};
+      const auto at = std::find(collective.members.begin(), collective.members.end(), p_.chip_of(*a.stage));
+      if (scatters && at != collective.members.end()) {
+        const auto place = static_cast<std::size_t>(at - collective.members.begin());
+        out = part_of(out, {parts_kept(collective.members)[place], static_cast<std::uint32_t>(contributed.size())});
+      }
       push(a.ports[n].channel, out, a.ports[n].push.value());
     }
   }

@@ -131,7 +131,7 @@ void check_collective_bytes(const Subject& s, Diagnostics& out) {
       // What is gathered has left the reduction: it has the operand's type, though a matmul split on chip pushes
       // partials.
       DType type = result->second;
-      if (c.kind == CollectiveKind::all_gather && p.operators)
+      if ((c.kind == CollectiveKind::all_gather || c.kind == CollectiveKind::all_to_all) && p.operators)
         type = p.operators->operand(p.operators->operators[c.op.value].out).dtype;
       const auto elements = checked_multiply(work->second->m, work->second->n);
       const auto bytes = elements ? checked_multiply(*elements, bytes_of(type)) : std::nullopt;

@@ -36,6 +36,7 @@ bool carries_out(CollectiveAlgorithm algorithm, CollectiveKind kind) {
   const bool leaves_it_everywhere = algorithm == A::halving_doubling || algorithm == A::hierarchical;
   if (kind == CollectiveKind::all_gather)
     return algorithm == A::direct || algorithm == A::ring || algorithm == A::hierarchical;
+  if (kind == CollectiveKind::all_to_all) return algorithm == A::direct;
   if (kind == CollectiveKind::reduce_scatter) return algorithm != A::halving_doubling && algorithm != A::tree;
   return kind != CollectiveKind::reduce || !leaves_it_everywhere;
 }
@@ -50,6 +51,7 @@ class Chooser {
     if (!carries_out(algorithm, c.kind)) {
       if (c.kind == CollectiveKind::all_gather)
         return "an all-gather is carried out directly, in a ring, or within nodes and between them";
+      if (c.kind == CollectiveKind::all_to_all) return "an all-to-all is carried out directly";
       if (c.kind == CollectiveKind::reduce_scatter)
         return "a reduce-scatter is carried out through one chip, directly, in a ring, or within nodes and between "
                "them";
@@ -295,7 +297,8 @@ Result<SpatialProgram> collective(SpatialProgram program, const Target& target) 
     mark(gone, members);
     expand(program, entry, members, choice, target);
     mark_unused(gone, program, members);
-    if (entry.kind != CollectiveKind::all_gather) reorder(program, entry, target);
+    if (entry.kind != CollectiveKind::all_gather && entry.kind != CollectiveKind::all_to_all)
+      reorder(program, entry, target);
   }
   if (out.has_errors()) return out;
   drop(program, gone);

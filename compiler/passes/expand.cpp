@@ -287,6 +287,7 @@ SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::ui
   const std::uint64_t n = chips, others = n - 1;
   const bool all = kind == CollectiveKind::all_reduce;
   if (kind == CollectiveKind::all_gather) return gather_counts(algorithm, chips, target.node_chips);
+  if (kind == CollectiveKind::all_to_all) return {others, 2 * others, 0, 0, 0, 0};
   if (kind == CollectiveKind::reduce_scatter) return scatter_counts(algorithm, chips, convert, target.node_chips);
   switch (algorithm) {
     case CollectiveAlgorithm::through_one:
@@ -331,6 +332,8 @@ SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, cons
   SiteDemand demand = counts_of(collective.kind, algorithm, static_cast<std::uint32_t>(n), convert, target);
   if (collective.kind == CollectiveKind::all_gather) {
     demand.bytes = others * page;
+  } else if (collective.kind == CollectiveKind::all_to_all) {
+    demand.bytes = others * chunk;
   } else if (collective.kind == CollectiveKind::reduce_scatter &&
              (algorithm == CollectiveAlgorithm::direct || algorithm == CollectiveAlgorithm::hierarchical)) {
     demand.bytes = (demand.buffers - 1) * chunk + result_chunk;
@@ -365,6 +368,7 @@ SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, cons
 void expand(SpatialProgram& program, const Collective& collective, const std::vector<Member>& members, Choice choice,
             const Target& target) {
   Expansion expansion(program, collective, members, target);
+  if (collective.kind == CollectiveKind::all_to_all) return expansion.exchange();
   if (collective.kind == CollectiveKind::all_gather) {
     if (choice.algorithm == CollectiveAlgorithm::ring)
       return choice.in_trains ? expansion.ring_gather_in_trains() : expansion.ring_gather();

@@ -19,6 +19,7 @@
 //                a page has all rows, and each member keeps as many of them: chunk by chunk, these. through_one: the first
 //                member's fold adds whole pages, and sends each its part. direct, ring: as the first half of an
 //                all-reduce. hierarchical: what the j-th of any node keeps, the j-th of each adds; then who keeps it.
+//   all_to_all   direct only: of pages with all rows, each member is sent its part by each other.
 //   hierarchical on a machine of nodes, all_reduce: as direct's first half within each node, then between those of all
 //                nodes that have the same chunk, then as direct's second half. A node of fewer members than another deals
 //                its chunks to them in turn. all_gather: to those of the node and to one of each other node, which sends

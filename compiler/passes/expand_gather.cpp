@@ -26,6 +26,21 @@ void Expansion::gather() {
   }
 }
 
+// Of each member's pages, which have all rows, each other keeps its part of them.
+void Expansion::exchange() {
+  for (std::uint32_t m = 0; m < n_; ++m) {
+    const Member& from = members_[m];
+    keep(m, m, {from.source, from.buffer});
+    p_.stages[from.outcomes[m].store.value].ports.front().chunk = always(kept_by(m));
+    // As in direct(), each member sends to the next one first.
+    for (std::uint32_t step = 1; step < n_; ++step) {
+      const std::uint32_t to = (m + step) % n_;
+      const Chunk part = kept_by(mutated("expand.exchange_sends_its_own", to, m));
+      keep(to, m, cross(from.source, from.buffer, part, m, {to}, "recv", firings()).front());
+    }
+  }
+}
+
 // A member's pages go round from landing to landing, no page waiting for another's round.
 void Expansion::ring_gather() {
   for (std::uint32_t origin = 0; origin < n_; ++origin) {

@@ -59,6 +59,7 @@ class Expansion {
   void scatter_direct();
   void ring_scatter();
   void scatter_by_levels();
+  void exchange();
   void gather();
   void ring_gather();
   void hierarchical_gather();

@@ -292,8 +292,9 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
     if (auto* store = std::get_if<Store>(&s.kind)) {
       // Where columns are joined, the whole result has a store for each chip's columns: join() adds them. Where rows are
       // scattered, it gives each chip's store its rows.
-      if (cut.joined_by != CollectiveKind::all_gather && cut.joined_by != CollectiveKind::reduce_scatter)
-        move(store->tensor, store->pattern, m, n);
+      const bool by_join = cut.joined_by == CollectiveKind::all_gather || cut.joined_by == CollectiveKind::all_to_all ||
+                           cut.joined_by == CollectiveKind::reduce_scatter;
+      if (!by_join) move(store->tensor, store->pattern, m, n);
     } else if (auto* load = std::get_if<Load>(&s.kind); load && op.kind != OperatorKind::matmul) {
       const auto in = std::find(op.in.begin(), op.in.end(), all.tensor(load->tensor).operand) - op.in.begin();
       if (op.kind == OperatorKind::attention) {
@@ -397,7 +398,8 @@ class Joiner {
       const Buffer result = p_.buffer(outlet.buffer);
       const ChipId chip = p_.chip_of(store);
       const std::string suffix = "_c" + std::to_string(chip.value);
-      if (entry.kind != CollectiveKind::all_gather) make_partial(op, outlet, suffix);
+      const bool of_all = entry.kind == CollectiveKind::all_gather || entry.kind == CollectiveKind::all_to_all;
+      if (!of_all) make_partial(op, outlet, suffix);
 
       Stage part;
       part.name = entry.name + suffix;
@@ -413,7 +415,7 @@ class Joiner {
       p_.edges[outlet.edge.value].to = {stage};
       p_.edges[outlet.edge.value].collective = entry.id;
 
-      if (entry.kind == CollectiveKind::all_gather) {
+      if (of_all) {
         store_all(op, entry, stage, store, result, suffix);
       } else if (entry.kind == CollectiveKind::reduce_scatter) {
         store_rows(entry, stage, outlet.store, result, suffix);
@@ -429,8 +431,9 @@ class Joiner {
   const Collective& add_entry(const Operator& op) {
     const CollectiveKind kind = *cuts_.operators[op.id.value].joined_by;
     const Work& work = *std::find_if(p_.work.begin(), p_.work.end(), [&](const Work& w) { return w.op == op.id; });
-    const DType sent = kind == CollectiveKind::all_gather ? p_.operators->operand(op.out).dtype
-                                                          : accumulator_of(p_.operators->operand(op.in[0]).dtype);
+    const bool of_all = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all;
+    const DType sent =
+        of_all ? p_.operators->operand(op.out).dtype : accumulator_of(p_.operators->operand(op.in[0]).dtype);
     Collective entry;
     entry.id = CollectiveId(p_.collectives.size());
     entry.name = op.name + "." + std::string(name_of(kind));
@@ -476,20 +479,23 @@ class Joiner {
   }
 
   // The chip stores its part of each page: all the rows of its tensor.
-  void store_rows(const Collective& entry, StageId stage, StageId store, Buffer page, const std::string& suffix) {
-    const auto& to = std::get<Store>(p_.stage(store).kind);
-    AccessPattern& pattern = std::get<Store>(p_.stages[store.value].kind).pattern;
-    const Tensor& rows = p_.tensor(to.tensor);
-    pattern.page_tiles[0] = pattern.extent_tiles[0] =
-        mutated("shard.scattered_rows_of_all", rows.tiles[0], pattern.extent_tiles[0]);
+  void keep_rows(Store& store, Buffer& page) const {
+    const Tensor& rows = p_.tensor(store.tensor);
+    store.pattern.page_tiles[0] = store.pattern.extent_tiles[0] =
+        mutated("shard.scattered_rows_of_all", rows.tiles[0], store.pattern.extent_tiles[0]);
     const Bytes element = bytes_of(page.dtype);
     page.page_bytes = ceil_div(page.page_bytes / element, std::uint64_t{cuts_.chips}) * element;
+  }
+  void store_rows(const Collective& entry, StageId stage, StageId store, Buffer page, const std::string& suffix) {
+    keep_rows(std::get<Store>(p_.stages[store.value].kind), page);
     deliver(entry, stage, store, page, entry.name + ".result" + suffix);
   }
 
-  // Every chip stores every member's columns, or rows, each where they belong in the whole.
-  void store_all(const Operator& op, const Collective& entry, StageId stage, const Stage& store, const Buffer& page,
+  // Every chip stores every member's columns, or rows, each where they belong in the whole; all_to_all: of the columns its
+  // own rows.
+  void store_all(const Operator& op, const Collective& entry, StageId stage, Stage store, Buffer page,
                  const std::string& suffix) {
+    if (entry.kind == CollectiveKind::all_to_all) keep_rows(std::get<Store>(store.kind), page);
     const auto& tiles = p_.tensor(std::get<Store>(store.kind).tensor).tiles;
     const std::size_t axis = cuts_.operators[op.id.value].kind == CutKind::rows ? 0 : tiles.size() - 1;
     const std::uint64_t part = tiles[axis] / cuts_.chips;

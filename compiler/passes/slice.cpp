@@ -127,7 +127,7 @@ std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Opera
 }
 // The axis along which it has its result cut.
 std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Operator& op, CutKind kind) {
-  if (kind == CutKind::rows || (kind == CutKind::row && op.attributes.scattered)) return 0;
+  if (kind == CutKind::rows || (kind != CutKind::none && op.attributes.scattered)) return 0;
   if (kind != CutKind::column) return std::nullopt;
   return static_cast<std::uint32_t>(graph.operand(op.out).shape.size() - 1);
 }
@@ -177,13 +177,13 @@ std::vector<CutKind> choose_kinds(const OperatorGraph& graph, const ShardPlan& p
   const std::vector<bool> leads = lead_to_matmul(graph, plan);
   const auto is_column = [&](OperandId in) {
     const std::optional<OperatorId> writer = writer_of(graph, in);
-    return writer && kinds[writer->value] == CutKind::column;
+    return writer && kinds[writer->value] == CutKind::column && !graph.operators[writer->value].attributes.scattered;
   };
   const auto has_own_rows = [&](OperandId in) {
     const std::optional<OperatorId> writer = writer_of(graph, in);
     if (!writer) return false;
     const CutKind kind = kinds[writer->value];
-    return kind == CutKind::rows || (kind == CutKind::row && graph.operators[writer->value].attributes.scattered);
+    return kind == CutKind::rows || (kind != CutKind::none && graph.operators[writer->value].attributes.scattered);
   };
   for (const Operator& op : graph.operators) {
     CutKind& kind = kinds[op.id.value];
@@ -317,13 +317,10 @@ class Cutter {
     for_each_use(op.out, [&](const Operator& user, std::size_t i) {
       if (reader == nullptr && !has_part(this->result(op), wanted(user, i))) reader = &user;
     });
-    if (kinds_[op.id.value] == CutKind::column) {
-      out_.error(
-              Code::RDU4116, where,
-              "'{}' is cut along its columns, and asks for its result to be scattered by rows, which is what becomes "
-              "of sums",
-              op.name)
-          .suggest("--shard row, or leave out 'scattered'");
+    if (kinds_[op.id.value] == CutKind::column && share_of(op) != Share{plan_.chips, 0}) {
+      out_.error(Code::RDU4116, where,
+                 "'{}' leaves {} {}parts of its result on {} chips, which are not exchanged for rows yet", op.name,
+                 share_of(op).parts, share_of(op).unit == 0 ? "" : "unequal ", plan_.chips);
     } else if (result.shape.size() != 2) {
       out_.error(Code::RDU4116, where, "'{}' has {} axes, and the rows of a matrix alone are scattered yet",
                  result.name, result.shape.size());
@@ -412,7 +409,8 @@ class Cutter {
   OperandCut result(const Operator& op) const {
     const auto axis = result_axis(graph_, op, kinds_[op.id.value]);
     if (!axis) return {};
-    return {axis, false, kinds_[op.id.value] == CutKind::column ? share_of(op) : Share{plan_.chips, 0}};
+    const bool columns = kinds_[op.id.value] == CutKind::column && !op.attributes.scattered;
+    return {axis, false, columns ? share_of(op) : Share{plan_.chips, 0}};
   }
 
   std::optional<CollectiveKind> joined_by(const Operator& op) const {
@@ -422,6 +420,7 @@ class Cutter {
       if (!has_part(result(op), wanted(user, i))) others_columns = true;
     });
     if (kinds_[op.id.value] == CutKind::none) return std::nullopt;
+    if (kinds_[op.id.value] == CutKind::column && op.attributes.scattered) return CollectiveKind::all_to_all;
     if (kinds_[op.id.value] == CutKind::column || kinds_[op.id.value] == CutKind::rows)
       return others_columns ? std::optional(CollectiveKind::all_gather) : std::nullopt;
     if (op.attributes.scattered) return CollectiveKind::reduce_scatter;
@@ -432,7 +431,8 @@ class Cutter {
   OperandCut operand_cut(const Operand& operand, const Cuts& cuts) const {
     if (const auto writer = writer_of(graph_, operand.id)) {
       const OperatorCut& op = cuts.operators[writer->value];
-      if (op.joined_by == CollectiveKind::reduce_scatter) return result(graph_.operators[writer->value]);
+      if (op.joined_by == CollectiveKind::reduce_scatter || op.joined_by == CollectiveKind::all_to_all)
+        return result(graph_.operators[writer->value]);
       if (op.joined_by) return {std::nullopt, op.joined_by == CollectiveKind::reduce, {}};
       return result(graph_.operators[writer->value]);
     }

@@ -2,7 +2,8 @@
 //
 //   row       C(m x n) = sum over chips c of A[:, kc] B[kc, :]: every chip has a full-shape partial sum,
 //             which a reduction joins; one that the operator asks to be scattered leaves each chip with rows of its own
-//   column    C[:, nc] = A B[:, nc]: every chip owns columns; an all-gather joins them where a reader needs others
+//   column    C[:, nc] = A B[:, nc]: every chip owns columns; an all-gather joins them where a reader needs others; where
+//             the operator asks to be scattered, an all-to-all leaves each chip with rows of all columns
 //   rows      C[mc, :] of A[mc, :]: every chip owns rows; an all-gather joins them where a reader needs others
 //
 // A point-wise operator that reads what a column-parallel one left on its chips works on those columns, as if it were
@@ -57,7 +58,7 @@ enum class CutKind : std::uint8_t { none, row, column, rows };
 // One operator, over all chips.
 struct OperatorCut {
   CutKind kind = CutKind::row;
-  // row: reduce, all_reduce or reduce_scatter; column and rows: all_gather where a reader needs it
+  // row: reduce, all_reduce or reduce_scatter; column: all_to_all; column and rows: all_gather where a reader needs it
   std::optional<CollectiveKind> joined_by;
   Share share;  // as of an operand; of a row, its parts are the chips
   friend bool operator==(const OperatorCut&, const OperatorCut&) = default;

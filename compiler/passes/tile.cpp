@@ -81,22 +81,28 @@ struct Score {
   bool keeps_memory_busy = false;  // the PCUs take no longer than all operands at the memory's sustainable rate
 };
 
+// What is left for the landings of a collective. Pages of what is scattered have all rows, and are large: with what the
+// collective pass leaves to loads, and twice what a direct form takes, a page in all (of nodes of eight an eighth more), or
+// it could be none; where that is too much, with what a ring takes.
+enum class Room : std::uint8_t { pages, parts, few_parts };
+
 class Scorer {
  public:
-  // `scattered`: a collective leaves each chip a part of every page. `lanes`: MatmulTiles::lanes.
-  Scorer(const Work& w, const ProductStack& stack, DType operand, DType result, bool scattered, std::uint32_t lanes,
+  // `lanes`: MatmulTiles::lanes.
+  Scorer(const Work& w, const ProductStack& stack, DType operand, DType result, Room room, std::uint32_t lanes,
          const Target& t)
-      : w_(w), stack_(stack), operand_(operand), result_(result), scattered_(scattered), lanes_(lanes), t_(t) {}
+      : w_(w), stack_(stack), operand_(operand), result_(result), room_(room), lanes_(lanes), t_(t) {}
 
   // Bytes that the plan keeps in the busiest site's PMU, the room that a collective will want for landings included.
   Bytes site_bytes(const BlockPlan& p) const {
     const Bytes acc = out_bytes(p, accumulator_of(operand_));
     const std::uint64_t folds = p.sites_k > 1 ? p.sites_k : 0;
-    if (!scattered_) return 2 * (a_bytes(p) + b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + 4 * acc;
-    // Pages of all rows are large: with what the collective pass leaves to loads, and twice the landings that it wants, of a
-    // page in all when it is direct, and of an eighth more in nodes of eight.
-    const auto loaded = [&](Bytes page) { return std::max<Bytes>(2 * page, t_.pmu.capacity_bytes / 8); };
-    return loaded(a_bytes(p)) + loaded(b_bytes(p)) + acc + 2 * acc + 2 * folds * acc + 3 * acc;
+    const Bytes others = acc + 2 * acc + 2 * folds * acc;  // accumulator, partial sums, slices of the contraction
+    if (room_ == Room::parts) {
+      const auto loaded = [&](Bytes page) { return std::max<Bytes>(2 * page, t_.pmu.capacity_bytes / 8); };
+      return loaded(a_bytes(p)) + loaded(b_bytes(p)) + others + 3 * acc;
+    }
+    return 2 * (a_bytes(p) + b_bytes(p)) + others + (room_ == Room::few_parts ? 2 : 4) * acc;
   }
 
   Score score(const BlockPlan& p) const {
@@ -188,7 +194,7 @@ class Scorer {
   const Work& w_;
   const ProductStack& stack_;
   DType operand_, result_;
-  bool scattered_;
+  Room room_;
   std::uint32_t lanes_;
   const Target& t_;
 };
@@ -200,7 +206,8 @@ SiteDemand kept_for_collectives(const ShardPlan& plan, const Operator& op, DType
   if (plan.chips < 2) return {};
   const bool convert = accumulator_of(operand) != result;
   if (plan.kind == ShardKind::column)
-    return counts_of(CollectiveKind::all_gather, plan.algorithm, plan.chips, convert, target);
+    return counts_of(op.attributes.scattered ? CollectiveKind::all_to_all : CollectiveKind::all_gather, plan.algorithm,
+                     plan.chips, convert, target);
   const bool open = plan.algorithm == CollectiveAlgorithm::automatic;
   const CollectiveKind kind = op.attributes.scattered ? CollectiveKind::reduce_scatter : plan.collective;
   return counts_of(kind, open ? CollectiveAlgorithm::ring : plan.algorithm, plan.chips, convert, target);
@@ -284,8 +291,8 @@ struct Best {
 };
 
 std::optional<BlockPlan> best_plan(const Work& w, const ProductStack& stack, const SchedulePin& pin, DType operand,
-                                   DType result, std::uint64_t most_split, const Target& t, bool scattered = false) {
-  const Scorer scorer(w, stack, operand, result, scattered, matmul_lanes(pin, t), t);
+                                   DType result, std::uint64_t most_split, const Target& t, Room room = Room::pages) {
+  const Scorer scorer(w, stack, operand, result, room, matmul_lanes(pin, t), t);
   Best whole, in_slices;
   for_each_plan(w, stack, pin, most_split, t, scorer,
                 [&](const BlockPlan& p) { (p.sites_k == 1 ? whole : in_slices).add(scorer.score(p)); });
@@ -334,14 +341,19 @@ std::optional<BlockPlan> plan_of(const SpatialProgram& program, const Work& w, c
   const DType operand = graph.operand(op.in[0]).dtype, result = graph.operand(op.out).dtype;
   const SiteDemand kept = kept_for_collectives(program.header.plan, op, operand, result, t);
   const std::uint64_t split = most_split(t, kept, graph.operators.size(), pin.unroll_k.has_value());
-  const bool is_joined = w.k != whole_work_of(graph, op).k;
-  if (is_joined && op.attributes.scattered) {
+  const Work whole = whole_work_of(graph, op);
+  const bool is_joined = w.k != whole.k;
+  if (op.attributes.scattered && (is_joined || w.n != whole.n)) {
     // Every chip keeps rows of its own of every page.
     const auto rows = static_cast<std::uint32_t>(tiles_of(w.m, t.native_tile));
     if (pin.block_m.value_or(rows) != rows || pin.unroll_m.value_or(1) != 1) return std::nullopt;
     SchedulePin all_rows = pin;
     all_rows.block_m = rows;
-    return best_plan(w, product_stack(graph, op), all_rows, operand, result, split, t, true);
+    const auto with = [&](Room room) {
+      return best_plan(w, product_stack(graph, op), all_rows, operand, result, split, t, room);
+    };
+    const auto ample = with(Room::parts);
+    return ample ? ample : with(Room::few_parts);
   }
   if (is_joined && program.header.plan.chips > few_chips && !pin.block_n && !pin.unroll_n) {
     SchedulePin wide = pin;

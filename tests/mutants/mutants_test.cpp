@@ -58,6 +58,7 @@ enum class Input {
   hierarchical,     // over three, in nodes of two
   scatter,          // rows of three chips each, in a ring
   scatter_levels,   // the same, in nodes of two
+  exchange,         // columns of three chips for rows
   rows,             // of two chips each, worked on, and gathered
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
@@ -241,6 +242,11 @@ Compiled input(Input which) {
       c.options.plan.algorithm = Algorithm::hierarchical;
       return c;
     }
+    case Input::exchange: {
+      Compiled c = sharded(one_matmul(48, 64, 96), sn40l(), over(3, ShardKind::column));
+      c.graph.operators.front().attributes.scattered = true;
+      return c;
+    }
     case Input::rows:
       return sharded(scattered_chain(64, 128, 64), sn40l(),
                      over(2, ShardKind::row, Kind::all_reduce, Algorithm::direct));
@@ -415,6 +421,7 @@ constexpr Row table[] = {
     {"shard.scattered_rows_of_all", Input::scatter, Who::verifier, Code::RDU3015},
     {"collective.scattered_to_the_next", Input::scatter, Who::verifier, Code::RDU3032},
     {"expand.part_of_the_next_member", Input::scatter, Who::verifier, Code::RDU3024},
+    {"expand.exchange_sends_its_own", Input::exchange, Who::verifier, Code::RDU3024},
     {"expand.scattered_in_one_node", Input::scatter_levels, Who::verifier, Code::RDU3024},
     {"expand.scattered_without_adding", Input::scatter, Who::verifier, Code::RDU3024},
     {"expand.halving_drops_a_step", Input::halving, Who::verifier, Code::RDU3024},
@@ -472,11 +479,11 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 
 TEST_CASE("what is compiled without a mistake passes") {
   for (const Input which :
-       {Input::slices,     Input::direct,       Input::ring,        Input::through_one,     Input::halving,
-        Input::tree,       Input::hierarchical, Input::ring_reduce, Input::scatter,         Input::scatter_levels,
-        Input::rows,       Input::gather,       Input::ring_gather, Input::trains,          Input::ring_trains,
-        Input::transposed, Input::attention,    Input::stack,       Input::direct_wormhole, Input::moves,
-        Input::rotary}) {
+       {Input::slices,      Input::direct,       Input::ring,        Input::through_one, Input::halving,
+        Input::tree,        Input::hierarchical, Input::ring_reduce, Input::scatter,     Input::scatter_levels,
+        Input::exchange,    Input::rows,         Input::gather,      Input::ring_gather, Input::trains,
+        Input::ring_trains, Input::transposed,   Input::attention,   Input::stack,       Input::direct_wormhole,
+        Input::moves,       Input::rotary}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

@@ -59,6 +59,34 @@ TEST_CASE("a scattered product is the same in every dtype, on every machine, in 
         }
 }
 
+TEST_CASE("columns are exchanged for rows on every number of chips from 2 to 16, exactly, in every dtype") {
+  const Folder folder;
+  const std::vector<std::string> dtypes = {"int8", "int32", "int64", "bf16", "fp32", "fp8_e4m3"};
+  for (std::int64_t chips = 2; chips <= 16; ++chips) {
+    CAPTURE(chips);
+    const Matmul workload = scattered(5 * chips, 64, 32 * chips, dtypes[static_cast<std::size_t>(chips) % 6]);
+    for (const std::string& target : {std::string("sn40l"), std::string("wormhole"), barrier_target()}) {
+      CAPTURE(target);
+      if (target == barrier_target() && chips > 8) continue;  // it has no more
+      const std::vector<std::string> options = {"--target", target,  "--chips", std::to_string(chips),
+                                                "--shard",  "column"};
+      if (target == "wormhole" && chips > 5) {
+        // Eight semaphores a core are too few: that is all there is.
+        if (chips <= 8) refused(folder, workload, options, "RDU4114");
+        continue;
+      }
+      const Json report = compile_and_run(folder, workload, options);
+      check_exact_pass(report);
+      CHECK(text(report, "outputs", 0, "sha256") == workload.sha256());
+      REQUIRE(list(report, "collectives").size() == 1);
+      CHECK(text(report, "collectives", 0, "kind") == "all_to_all");
+      const std::int64_t element = workload.dtype == "int64" ? 8 : 4;
+      CHECK(number(report, "collectives", 0, "bytes") == 5 * chips * 32 * element);
+      CHECK(number(report, "collectives", 0, "sent_bytes") == 5 * (chips - 1) * chips * 32 * element);
+    }
+  }
+}
+
 TEST_CASE("uneven and padded contractions are scattered, too") {
   const Folder folder;
   for (const std::string option : {"--uneven", "--pad"})
@@ -138,15 +166,18 @@ TEST_CASE("more rows than a site can hold at once are refused") {
   CHECK(outcome.err.find("all rows of a page together as they are scattered") != std::string::npos);
 }
 
-TEST_CASE("no fault of a reduce-scatter is missed, with values and without") {
-  for (const std::string algorithm : {"direct", "ring", "through-one"})
+TEST_CASE("no fault of a reduce-scatter or an all-to-all is missed, with values and without") {
+  for (const std::string algorithm : {"direct", "ring", "through-one", "of columns"})
     for (const bool timing_only : {false, true}) {
       CAPTURE(algorithm);
       CAPTURE(timing_only);
       const Folder folder;
       Matmul workload = scattered(48, 192, 96);
       workload.schedule = "sites = 1";
-      compile(folder, workload, {"--chips", "3", "--shard", "row", "--collective", algorithm});
+      if (algorithm == "of columns")  // an all-to-all
+        compile(folder, workload, {"--chips", "3", "--shard", "column"});
+      else
+        compile(folder, workload, {"--chips", "3", "--shard", "row", "--collective", algorithm});
       std::vector<std::string> options = {"faults", "prog.bin", "--json", "--seeds", "3"};
       if (timing_only) options.push_back("--timing-only");
       const Json m = parsed(rdusim_ok(options, folder).out);

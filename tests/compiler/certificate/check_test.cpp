@@ -171,6 +171,18 @@ TEST_CASE("rows of a reduce-scatter that change places are refuted") {
   }
 }
 
+TEST_CASE("rows of an all-to-all that change places are refuted") {
+  const Target t = test::sn40l();
+  SpatialProgram p = compiled(test::one_scattered_matmul(12, 64, 96), t, test::over(3, ShardKind::column));
+  check_agrees(p, t);
+  std::vector<Tensor*> parts;
+  for (Tensor& y : p.tensors)
+    if (y.role == TensorRole::output) parts.push_back(&y);
+  REQUIRE(parts.size() == 3);
+  std::swap(parts[0]->offset, parts[2]->offset);
+  check_only_refuted(p, t, ObligationKind::reduction_completeness, "stores a sum of operator 0");
+}
+
 TEST_CASE("a doubled contribution is refuted") {
   SpatialProgram p = sample::program({.chips = 2});
   auto& fold = std::get<Generic>(stage(p, "down.fold").kind);

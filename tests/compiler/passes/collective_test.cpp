@@ -110,7 +110,7 @@ void check_crossings(const SpatialProgram& p, const Target& t) {
 // Every chunk of every output has a tree that adds each member once, and every store writes every chunk once.
 void check_chunks(const SpatialProgram& p, const Target& t) {
   for (const Collective& c : p.collectives) {
-    if (c.kind == Kind::all_gather) continue;
+    if (c.kind == Kind::all_gather || c.kind == Kind::all_to_all) continue;
     std::set<std::uint32_t> chunks;
     std::uint32_t of = 0;
     for (const SummationTree& tree : p.trees) {
@@ -523,6 +523,40 @@ TEST_CASE("an all-gather sends each chip's columns to all others by one edge") {
     std::size_t crossing = 0;
     for (const Edge& e : p.edges) crossing += is_local(e.handshake) ? 0 : 1;
     CHECK(crossing == n);
+  }
+}
+
+TEST_CASE("an all-to-all sends each chip its rows of each other's columns, directly and in no other way") {
+  for (const Target& t : {sn40l(), full_mesh(barrier_machine(), 7)})
+    for (std::uint32_t n = 2; n <= 7; ++n)
+      for (const DType type : {DType::int32, DType::int8}) {
+        CAPTURE(t.name);
+        CAPTURE(n);
+        const OperatorGraph g = one_scattered_matmul(7 * std::int64_t{n}, 64, 64 * std::int64_t{n}, DType::int8, type);
+        const SpatialProgram before = sharded(g, over(n, ShardKind::column), t);
+        const SpatialProgram p = joined(g, over(n, ShardKind::column), t);
+        check_all(p, t);
+        CHECK(count_of<Recv>(p) == n * (n - 1));
+        CHECK(p.collectives[0].algorithm == Algorithm::direct);
+        const Collective& c = before.collectives[0];
+        const SiteDemand said = demand_of(before, c, members_of(before, c), {Algorithm::direct}, t);
+        const SiteDemand after = have(p, ChipId(0));
+        SiteDemand own = have(before, ChipId(0));
+        for (const Buffer& b : before.buffers)  // what the stand-in would push, which goes
+          if (has(b.name, ".page_c") && b.name.ends_with("_c0")) {
+            --own.buffers;
+            own.bytes -= b.page_bytes;
+          }
+        CHECK(said.buffers == after.buffers - own.buffers);
+        CHECK(said.semaphores == after.semaphores - own.semaphores);
+        CHECK(said.bytes == after.bytes - own.bytes);
+      }
+  const Target t = sn40l();
+  for (const Algorithm a : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::through_one}) {
+    const auto r =
+        collective(sharded(one_scattered_matmul(32, 64, 128), over(2, ShardKind::column, Kind::all_reduce, a), t), t);
+    REQUIRE(!r.ok());
+    CHECK(r.diagnostics().contains(Code::RDU4114));
   }
 }
 

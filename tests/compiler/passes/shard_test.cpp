@@ -496,7 +496,10 @@ TEST_CASE("a scattered result is refused where its rows do not divide, where it 
   ShardPlan uneven = over(5);
   uneven.uneven = true;
   refused(g, uneven, Code::RDU4102, "it has 36, and 5 chips do not divide them");
-  refused(g, over(5, ShardKind::column), Code::RDU4116, "is cut along its columns");
+  refused(g, over(5, ShardKind::column), Code::RDU4102, "it has 36, and 5 chips do not divide them");
+  ShardPlan unequal = over(2, ShardKind::column);
+  unequal.uneven = true;
+  refused(one_scattered_matmul(36, 64, 96), unequal, Code::RDU4116, "leaves 2 unequal parts of its result on 2 chips");
   OperatorGraph chain = two_matmuls(32, 128, 256, 64);
   chain.operators[0].attributes.scattered = true;
   refused(chain, over(2), Code::RDU4116, "is scattered over 2 chips, and 'down' reads all of it");
@@ -512,6 +515,25 @@ TEST_CASE("a scattered result is refused where its rows do not divide, where it 
   // Rows that are worked on are whole tiles.
   refused(scattered_chain(96, 128, 64), over(2), Code::RDU4103, "the output row axis of 'sum' is 96 long");
   refused(scattered_chain(64, 96, 96), over(3), Code::RDU4102, "the output row axis of 'sum' is 64 long");
+}
+
+TEST_CASE("a scattered result that is cut by columns: every chip stores its rows of each chip's columns") {
+  for (const std::uint32_t chips : {2u, 3u, 4u}) {
+    CAPTURE(chips);
+    const SpatialProgram p = sharded(one_scattered_matmul(36, 64, 64 * chips), over(chips, ShardKind::column), sn40l());
+    check_references(p);
+    check_slices(p);
+    REQUIRE(p.collectives.size() == 1);
+    CHECK(p.collectives[0].kind == CollectiveKind::all_to_all);
+    CHECK(p.collectives[0].bytes == std::vector<Bytes>(chips, 36 * 64 * 4));
+    CHECK(count_of<Store>(p) == std::size_t{chips} * chips);
+    for (std::uint32_t c = 0; c < chips; ++c) {
+      const Tensor* y = tensor_named(p, "y_c" + std::to_string(c));
+      CHECK(y->offset == std::vector<std::int64_t>{36 / chips * std::int64_t{c}, 0});
+      CHECK(y->shape == std::vector<std::int64_t>{36 / chips, 64 * std::int64_t{chips}});
+      CHECK(y->replicas == 1);
+    }
+  }
 }
 
 TEST_CASE("what works row by row on a scattered result has the chip's rows, and is gathered where all are read") {
