@@ -89,7 +89,7 @@ void AdditionCounter::on(const PagePushed& e) {
   made.pop_front();
   std::uint64_t held = 0;
   if (e.tag.provenance != 0)
-    for (const Contribution& c : table_->contributions(e.tag.provenance)) held += c.k_end - c.k_begin;
+    for (const ContributionRun& r : table_->runs(e.tag.provenance)) held += r.count * r.length;
   if (held == due) return;
   violations_.found(held < due ? Code::RDU7009 : Code::RDU7010, e.at, instances_.place(e.buffer),
                     "'{}' pushes page {} with {} contraction indices, and its firings have multiplied {}", matmul->name,

@@ -247,9 +247,9 @@ std::vector<Contraction> contractions(const SpatialProgram& program) {
   return result;
 }
 
-std::uint64_t followed_until(const std::vector<Contribution>& contributions, ContractionRanges& ranges) {
+std::uint64_t followed_until(std::span<const ContributionRun> contributions, ContractionRanges& ranges) {
   ranges.clear();
-  for (const Contribution& c : contributions) ranges.emplace_back(c.k_begin, c.k_end);
+  for (const ContributionRun& r : contributions) ranges.emplace_back(r.k_begin, r.k_end());
   std::sort(ranges.begin(), ranges.end());
   std::uint64_t next = 0;
   for (const auto& [begin, end] : ranges) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -110,6 +111,6 @@ std::vector<Contraction> contractions(const SpatialProgram& program);
 using ContractionRanges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 // Puts the ranges of `contributions` in order into `ranges`; how far they follow each other from 0 on, without gap or
 // overlap.
-std::uint64_t followed_until(const std::vector<Contribution>& contributions, ContractionRanges& ranges);
+std::uint64_t followed_until(std::span<const ContributionRun> contributions, ContractionRanges& ranges);
 
 }  // namespace rdusim

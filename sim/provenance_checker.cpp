@@ -40,14 +40,14 @@ ProvenanceChecker::ProvenanceChecker(const Instances& instances, const MatmulPla
   }
 }
 
-const std::vector<Contribution>& ProvenanceChecker::set(ProvenanceId id) const {
-  static const std::vector<Contribution> empty;
-  return id == 0 || table_ == nullptr ? empty : table_->contributions(id);
+std::span<const ContributionRun> ProvenanceChecker::set(ProvenanceId id) const {
+  if (id == 0 || table_ == nullptr) return {};
+  return table_->runs(id);
 }
 
 std::string ProvenanceChecker::text(ProvenanceId id) const {
-  const auto& contributions = set(id);
-  if (contributions.empty()) return "nothing";
+  if (id == 0 || table_ == nullptr) return "nothing";
+  const std::vector<Contribution> contributions = table_->contributions(id);
   std::string out;
   constexpr std::size_t most = 20;
   for (std::size_t i = 0; i < contributions.size() && i < most; ++i) {
@@ -64,7 +64,7 @@ ProvenanceChecker::Sum ProvenanceChecker::judge(ProvenanceId id) {
   Sum& known = judged_[id];
   if (known != Sum::unknown) return known;
   ranges_.clear();
-  for (const Contribution& c : set(id)) ranges_.emplace_back(c.k_begin, c.k_end);
+  for (const ContributionRun& r : set(id)) ranges_.emplace_back(r.k_begin, r.k_end());
   std::sort(ranges_.begin(), ranges_.end());
   known = Sum::distinct;
   for (std::size_t i = 1; i < ranges_.size(); ++i) {
@@ -150,10 +150,11 @@ void ProvenanceChecker::on(const PageStored& e) {
   Stored& s = stored_[operand.value];
   ++s.pages;
   const ProvenanceId id = e.tag.provenance;
-  const auto& contributions = set(id);
+  const std::span<const ContributionRun> contributions = set(id);
   std::uint64_t chips = 0;
   for (std::size_t i = 0; i < contributions.size(); ++i) {
-    if (i == 0 || contributions[i].chip != contributions[i - 1].chip) ++chips;
+    const bool again = i != 0 && contributions[i].chip == contributions[i - 1].last();
+    chips += contributions[i].count - (again ? 1 : 0);
   }
   s.contributions = s.pages == 1 ? chips : std::min(s.contributions, chips);
 

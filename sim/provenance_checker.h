@@ -61,7 +61,7 @@ class ProvenanceChecker final : public EventSink {
   };
   Sum judge(ProvenanceId id);
   std::string text(ProvenanceId id) const;
-  const std::vector<Contribution>& set(ProvenanceId id) const;
+  std::span<const ContributionRun> set(ProvenanceId id) const;
 
   const Instances& instances_;
   const MatmulPlaces& matmuls_;

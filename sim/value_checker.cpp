@@ -148,7 +148,7 @@ void ValueChecker::check_complete(const PartialFolded& e) {
   if (is_value(operand) || table_ == nullptr) return;
   const bool sum = operand.value < contraction_.size() && contraction_[operand.value].op && e.added.provenance != 0;
   if (!sum) return;
-  const std::uint64_t next = followed_until(table_->contributions(e.added.provenance), ranges_);
+  const std::uint64_t next = followed_until(table_->runs(e.added.provenance), ranges_);
   const std::uint64_t k = contraction_[operand.value].k.value_or(ranges_.empty() ? 0 : ranges_.back().second);
   if (next == k && k != 0) return;
   const SpatialProgram& p = instances_.program();

@@ -71,8 +71,7 @@ std::uint64_t EventLogWriter::local(ProvenanceId id) {
   if (restart == restarts_) return number;
   restart = restarts_;
   number = ++locals_;
-  static const std::vector<Contribution> unknown;
-  const auto& set = table_ != nullptr ? table_->contributions(id) : unknown;
+  const std::vector<Contribution> set = table_ != nullptr ? table_->contributions(id) : std::vector<Contribution>{};
   const auto used = static_cast<std::size_t>(at_ - block_.data());
   const std::size_t needed = used + (2 + 3 * set.size()) * longest_varint + longest_event;
   if (needed > block_.size()) {

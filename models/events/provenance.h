@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -21,6 +22,19 @@ struct Contribution {
   friend auto operator<=>(const Contribution&, const Contribution&) = default;
 };
 
+// `count` contributions of one length, of chips that follow each other, each going on in the contraction where the one
+// before it ends: what folds and rings in the order of the chips add up. Sets are kept so: they take as much room as they
+// have gaps, not as they have members.
+struct ContributionRun {
+  ChipId chip;  // the first
+  std::uint32_t count = 1;
+  std::uint64_t k_begin = 0;  // of the first
+  std::uint64_t length = 0;   // of each
+  ChipId last() const { return ChipId{chip.value + count - 1}; }
+  std::uint64_t k_end() const { return k_begin + count * length; }  // of the last
+  friend bool operator==(const ContributionRun&, const ContributionRun&) = default;
+};
+
 class ProvenanceTable {
  public:
   ProvenanceTable();
@@ -32,11 +46,15 @@ class ProvenanceTable {
   // sum(held, single(c)), remembered: a matmul asks for it at every firing.
   ProvenanceId extend(ProvenanceId held, const Contribution& c);
   // The set of these, sorted; 0 of none. A trace that is read brings its sets so.
-  ProvenanceId intern(std::vector<Contribution> set);
+  ProvenanceId intern(std::span<const Contribution> set);
   // How many sets there are: they are numbered from 0, the empty one.
-  ProvenanceId size() const { return static_cast<ProvenanceId>(sets_.size()); }
-  // The elements, sorted; valid until the next call that is not const.
-  const std::vector<Contribution>& contributions(ProvenanceId id) const { return sets_[id]; }
+  ProvenanceId size() const { return static_cast<ProvenanceId>(first_.size() - 1); }
+  // The elements, sorted, in as few runs as that order allows; valid until the next call that is not const.
+  std::span<const ContributionRun> runs(ProvenanceId id) const {
+    return {runs_.data() + first_[id], first_[id + std::size_t{1}] - first_[id]};
+  }
+  // Each of them by itself.
+  std::vector<Contribution> contributions(ProvenanceId id) const;
 
  private:
   struct Extension {
@@ -46,7 +64,11 @@ class ProvenanceTable {
     ProvenanceId result = 0;
   };
 
-  std::vector<std::vector<Contribution>> sets_;
+  ProvenanceId intern_runs(std::span<const ContributionRun> set);
+
+  std::vector<ContributionRun> runs_;                           // set after set
+  std::vector<std::size_t> first_;                              // by id, and one past the end: into runs_
+  std::vector<ContributionRun> made_;                           // scratch
   std::unordered_map<std::uint64_t, ProvenanceId> sums_;        // (a, b) -> a + b; looked up, never iterated
   std::unordered_multimap<std::uint64_t, ProvenanceId> index_;  // hash of a set -> its id; looked up, never iterated
   std::vector<Extension> recent_;                               // direct-mapped; a miss costs time, never an answer
