@@ -116,7 +116,8 @@ struct OperatorAttributes {
   std::int64_t window = 0;               // attention; 0: none
   std::vector<std::int64_t> axes;        // transpose, concat
   std::vector<std::int64_t> begin, end;  // slice; append: begin, of one number
-  // matmul: where chips sum it up, each keeps rows of its own of the result. No value depends on it.
+  // matmul: where chips sum it up, or have its columns, each keeps rows of its own of the result. gather: each looks up
+  // rows of its own. No value depends on it.
   bool scattered = false;
   friend bool operator==(const OperatorAttributes&, const OperatorAttributes&) = default;
 };

@@ -163,14 +163,19 @@ TEST_CASE(
 // https://github.com/microsoft/DeepSpeed/issues/3634: 52 heads over 8; Gradient-HuggingFace, issue 4: 32 over 12.
 TEST_CASE("52 heads over 8 chips and 32 over 12 are refused, or dealt unevenly and exactly where that is asked for") {
   const Folder folder;
-  for (const auto& [heads, chips] : {std::pair{52, "8"}, {32, "12"}}) {
+  struct Case {
+    int heads;
+    std::string chips, code;
+  };
+  for (const auto& [heads, chips, code] : {Case{52, "8", "RDU4103"}, {32, "12", "RDU4102"}}) {
     CAPTURE(heads);
     folder.write("config.json", decoder(heads, heads, 32));
     const Outcome plain = rdusim({"compile", "config.json", "-o", "refused.bin", "--shard", "tensor", "--phase",
                                   "decode", "--context", "40", "--chips", chips},
                                  folder);
     CHECK(plain.status == 2);
-    CHECK(plain.err.find("RDU4103") != std::string::npos);
+    INFO(plain.err);
+    CHECK(plain.err.find(code) != std::string::npos);
     CHECK(plain.err.find("--uneven") != std::string::npos);
     CHECK_FALSE(folder.has("refused.bin"));
     compile_decoder(folder, decoder(heads, heads, 32), {"--chips", chips, "--uneven"});
