@@ -208,6 +208,11 @@ std::set<pid_t> children_of(pid_t parent) {
   return found;
 }
 
+// Seventeen million pages, which two quick processors take seventeen seconds for: nobody is done when he is to be stopped.
+Matmul long_run() {
+  return matmul(1024, 524288, 65536);
+}
+
 // The processes of a long run over three, once they are there.
 std::set<pid_t> await_children(const Running& running) {
   std::set<pid_t> children;
@@ -235,7 +240,7 @@ bool lives(pid_t pid) {
 
 TEST_CASE("a process that is killed ends the run with one line and status 70, and none is left") {
   const Folder folder;
-  compile(folder, matmul(1024, 4096, 4096), {"--chips", "4"});  // tens of seconds
+  compile(folder, long_run(), {"--chips", "4"});
   Running running({"run", "prog.bin", "--timing-only", "--processes", "3", "--report", "report.json"}, folder);
   const std::set<pid_t> children = await_children(running);
   REQUIRE(children.size() == 2);
@@ -251,7 +256,7 @@ TEST_CASE("a process that is killed ends the run with one line and status 70, an
 
 TEST_CASE("Ctrl-C ends all processes of a run, and what was learnt so far is reported") {
   const Folder folder;
-  compile(folder, matmul(1024, 4096, 4096), {"--chips", "4"});
+  compile(folder, long_run(), {"--chips", "4"});
   Running running({"run", "prog.bin", "--timing-only", "--processes", "3", "--report", "report.json"}, folder);
   const std::set<pid_t> children = await_children(running);
   REQUIRE(children.size() == 2);
@@ -313,7 +318,7 @@ TEST_CASE("a run over the processes of mpirun is the run of one: what passes, wh
 TEST_CASE("a process of mpirun that is killed ends the others") {
   const Folder folder;
   if (!with_mpi(folder)) return;
-  compile(folder, matmul(1024, 4096, 4096), {"--chips", "4"});  // tens of seconds
+  compile(folder, long_run(), {"--chips", "4"});
   Running running({"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun", "--oversubscribe", "-n",
                    "3", RDUSIM_BINARY, "run", "prog.bin", "--timing-only", "--report", "report.json"},
                   folder, {}, "/usr/bin/env");
