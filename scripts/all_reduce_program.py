@@ -1,4 +1,4 @@
-"""A program that is an all-reduce, or a reduce-scatter, and next to nothing else: what scripts/accuracy and scripts/scale run."""
+"""A program that is an all-reduce, a reduce-scatter, or a broadcast, and next to nothing else: what scripts/accuracy and scripts/scale run."""
 
 import pathlib
 import re
@@ -6,12 +6,13 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def write(folder, topology, chips, size, adder=None, scattered=False):
+def write(folder, topology, chips, size, adder=None, scattered=False, broadcast=False):
     """Of the 32 rows of a matmul whose contraction is a tile a chip: what each chip contributes is one page of `size` bytes.
 
     topology: ring, full-mesh, switch (half of a hop's latency to it, half from it), two nodes or nodes of N (full meshes, joined chip
     by chip), nodes of N by switches (joined by a switch for each place). adder: multiply-accumulates of int32 a cycle
-    and PCU, where another count than the target's is wanted. scattered: each chip keeps rows of its own. Returns what compile is asked for but for the algorithm."""
+    and PCU, where another count than the target's is wanted. scattered: each chip keeps rows of its own. broadcast: the first chip alone
+    multiplies, and sends the result to the others. Returns what compile is asked for but for the algorithm."""
     target = (ROOT / "tests" / "accuracy" / "collectives.toml").read_text(encoding="utf-8")
     nodes = "nodes" in topology
     node = (chips // 2 if topology == "two nodes" else int(topology.split()[2])) if nodes else chips
@@ -53,7 +54,7 @@ name = "sum"
 kind = "matmul"
 in   = ["a", "b"]
 out  = "y"
-scattered = {str(scattered).lower()}
+{"alone = [0, 1]" if broadcast else f"scattered = {str(scattered).lower()}"}
 [schedule.sum]
 sites   = 1
 block_n = {columns // 32}

@@ -37,6 +37,7 @@ CollectiveChecker::CollectiveChecker(const Instances& instances, Violations& vio
     for (ChipId m : c.members) chips = std::max(chips, m.value + 1);
   }
   first_member_.push_back(contributed_.size());
+  taken_part_.resize(contributed_.size());
   log_.resize(chips);
   for (const Collective& c : p.collectives) {
     for (ChipId m : c.members) log_[m.value].reserve(p.collectives.size());
@@ -91,6 +92,12 @@ std::optional<std::uint32_t> CollectiveChecker::member(CollectiveId c, ChipId ch
   return static_cast<std::uint32_t>(it - members.begin());
 }
 
+void CollectiveChecker::takes_part(CollectiveId c, std::size_t member) {
+  if (taken_part_[first_member_[c.value] + member]) return;
+  taken_part_[first_member_[c.value] + member] = true;
+  log_[instances_.program().collectives[c.value].members[member].value].push_back(c);
+}
+
 void CollectiveChecker::on(const PagePushed& e) {
   const auto& c = input_[e.buffer.buffer.value];
   if (!c) return;
@@ -103,7 +110,7 @@ void CollectiveChecker::on(const PagePushed& e) {
     return;
   }
   Bytes& bytes = contributed_[first_member_[c->value] + *m];
-  if (bytes == 0) log_[chip.value].push_back(*c);
+  takes_part(*c, *m);
   bytes += e.bytes;
 }
 
@@ -122,8 +129,12 @@ void CollectiveChecker::on(const PageSent& e) {
 }
 
 void CollectiveChecker::on(const PageLanded& e) {
-  const auto& c = instances_.program().edge(e.channel.edge).collective;
+  const SpatialProgram& p = instances_.program();
+  const Edge& edge = p.edge(e.channel.edge);
+  const auto& c = edge.collective;
   if (!c) return;
+  if (p.collectives[c->value].kind == CollectiveKind::broadcast)
+    if (const auto m = member(*c, p.chip_of(p.stage(edge.to[e.channel.to])))) takes_part(*c, *m);
   seen_[c->value].last = std::max(seen_[c->value].last.value_or(0), e.at);
 }
 

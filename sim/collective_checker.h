@@ -53,6 +53,7 @@ class CollectiveChecker final : public EventSink {
   };
 
   void end(CollectiveId c, Cycle at);
+  void takes_part(CollectiveId c, std::size_t member);
   std::optional<std::uint32_t> member(CollectiveId c, ChipId chip) const;
   // Whether two logs of the same collectives have two in another order that follow each other.
   bool disagree(const std::vector<CollectiveId>& first, const std::vector<CollectiveId>& second) const;
@@ -66,7 +67,10 @@ class CollectiveChecker final : public EventSink {
   std::vector<Seen> seen_;                          // by collective
   std::vector<std::size_t> first_member_;           // by collective, and one past the end
   std::vector<Bytes> contributed_;
-  std::vector<std::vector<CollectiveId>> log_;  // by chip: collectives in the order in which it first contributed
+  std::vector<bool> taken_part_;  // by member of all collectives: whether it is in its chip's log
+  std::vector<std::vector<CollectiveId>>
+      log_;  // by chip: collectives in the order in which it first contributed, or was
+             // first sent what it is given in a broadcast
 };
 
 }  // namespace rdusim

@@ -205,18 +205,29 @@ void halving_doubling(Steps& steps, const std::vector<ChipId>& members, Bytes la
     steps.add_round(exchange(cube, by_chip, t, block), 1, cube.crossing(t));
   steps.add(guests(cube, by_chip, true, whole));
 }
-// Up the tree level by level, and (all) down again. `order`: the members' places, the root's first.
-void along_tree(Steps& steps, std::vector<std::uint32_t> order, bool all, Bytes whole) {
+// By level of the child: what goes down a tree. `order`: the members' places, the root's first.
+std::vector<std::vector<Flow>> levels_down(const std::vector<std::uint32_t>& order, Bytes whole) {
   const BinaryTree tree(static_cast<std::uint32_t>(order.size()));
-  std::vector<std::vector<Flow>> up, down;  // by level of the child
+  std::vector<std::vector<Flow>> down;
   for (std::uint32_t i = 1; i < tree.size(); ++i) {
-    const std::uint32_t level = tree.depth(i), child = order[i], parent = order[*tree.parent(i)];
-    if (up.size() < level) up.resize(level), down.resize(level);
-    up[level - 1].push_back({child, parent, whole});
-    down[level - 1].push_back({parent, child, whole});
+    const std::uint32_t level = tree.depth(i);
+    if (down.size() < level) down.resize(level);
+    down[level - 1].push_back({order[*tree.parent(i)], order[i], whole});
   }
-  for (std::size_t level = up.size(); level-- > 0;) steps.add(up[level]);
-  for (std::size_t level = 0; all && level < down.size(); ++level) steps.add(down[level]);
+  return down;
+}
+void down_tree(Steps& steps, const std::vector<std::uint32_t>& order, Bytes whole) {
+  for (const std::vector<Flow>& level : levels_down(order, whole)) steps.add(level);
+}
+// Up the tree level by level, and (all) down again.
+void along_tree(Steps& steps, const std::vector<std::uint32_t>& order, bool all, Bytes whole) {
+  const std::vector<std::vector<Flow>> down = levels_down(order, whole);
+  for (std::size_t level = down.size(); level-- > 0;) {
+    std::vector<Flow> up;
+    for (const Flow& flow : down[level]) up.push_back({flow.to, flow.from, flow.bytes});
+    steps.add(up);
+  }
+  if (all) down_tree(steps, order, whole);
 }
 void level_by_level(Steps& steps, const std::vector<ChipId>& members, std::uint32_t node_chips, Bytes lane,
                     std::uint64_t lanes) {
@@ -268,6 +279,20 @@ void gather_by_levels(Steps& steps, const TwoLevels& levels, Bytes whole) {
           if (m != there) then.push_back({there, m, whole});
       }
     }
+  steps.add(first);
+  steps.add(then);
+}
+// To those of the first member's node and to one of each other, which sends to the others of its own.
+void broadcast_by_levels(Steps& steps, const std::vector<std::vector<std::uint32_t>>& nodes, Bytes whole) {
+  std::vector<Flow> first, then;
+  for (const auto& node : nodes) {
+    const bool here = std::find(node.begin(), node.end(), 0u) != node.end();
+    for (const std::uint32_t m : node) {
+      if (m == 0) continue;
+      const bool directly = here || m == node.front();
+      (directly ? first : then).push_back({directly ? 0 : node.front(), m, whole});
+    }
+  }
   steps.add(first);
   steps.add(then);
 }
@@ -372,6 +397,17 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
         std::vector<Flow> line = ring(n, whole);
         line.pop_back();
         for (const Flow& flow : line) steps.add({flow});
+      } else if (algorithm == CollectiveAlgorithm::tree) {
+        down_tree(steps, tree_order(members), whole);
+      } else if (algorithm == CollectiveAlgorithm::direct) {
+        // A chunk to each other member, which sends it to the rest.
+        const Bytes part = times(share_of(lane, 1, n - 1), lanes);
+        steps.add(from_first(n, part));
+        std::vector<Flow> flows = all_to_all(n, part);
+        std::erase_if(flows, [](const Flow& f) { return f.from == 0 || f.to == 0; });
+        steps.add(flows);
+      } else if (algorithm == CollectiveAlgorithm::hierarchical) {
+        broadcast_by_levels(steps, by_node(members, target.node_chips), whole);
       } else {
         steps.add(from_first(n, whole));
       }

@@ -89,7 +89,7 @@ class LeastTimesOf {
                                    ? times(vectors, m.lanes)
                                    : times(t_.pcu.rows_taken(left.rows, tile), times(whole(cols), whole(left.cols)));
     const Bytes bytes = times(plus(times(left.rows, left.cols), times(right.rows, right.cols)), bytes_of(m.operand));
-    return std::max<Cycles>({ceil_div(macs, t_.pcu.mac_rate(m.operand, m.accumulator, m.lanes)),
+    return std::max<Cycles>({least_time_of(macs, t_.pcu.mac_rate(m.operand, m.accumulator, m.lanes)),
                              least_time_of(bytes, t_.pmu.read_bytes_per_cycle), 1});
   }
 

@@ -483,10 +483,14 @@ class Printer {
       std::vector<std::uint32_t> members;
       for (ChipId m : c.members) members.push_back(m.value);
       const bool equal = std::adjacent_find(c.bytes.begin(), c.bytes.end(), std::not_equal_to<>()) == c.bytes.end();
-      text += fmt::format("  [{}] {} {} by {}, members {}, place {}, {} bytes each{}\n", c.id.value, quoted(c.name),
+      const std::string bytes =
+          c.kind == CollectiveKind::broadcast && !c.bytes.empty() && !members.empty()
+              ? fmt::format("{} bytes of c{}", c.bytes[0], members[0])
+              : (equal && !c.bytes.empty() ? std::to_string(c.bytes[0]) : "[" + joined(c.bytes, ", ") + "]") +
+                    " bytes each";
+      text += fmt::format("  [{}] {} {} by {}, members {}, place {}, {}{}\n", c.id.value, quoted(c.name),
                           name_of(c.kind), name_of(c.algorithm), members.empty() ? "none" : ids_text(members), c.order,
-                          equal && !c.bytes.empty() ? std::to_string(c.bytes[0]) : "[" + joined(c.bytes, ", ") + "]",
-                          c.reason.empty() ? "" : " (" + c.reason + ")");
+                          bytes, c.reason.empty() ? "" : " (" + c.reason + ")");
     }
     return text;
   }

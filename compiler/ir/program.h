@@ -304,11 +304,12 @@ struct Recv {
 enum class CollectiveKind : std::uint8_t { reduce, all_reduce, reduce_scatter, all_gather, broadcast, all_to_all };
 enum class CollectiveAlgorithm : std::uint8_t {
   automatic,    // before the collective pass only
-  through_one,  // reduced on the first member, then sent to all (all_reduce), or to each its part (reduce_scatter)
-  direct,       // chunk j is reduced on member j, which (all_reduce) sends it to all
-  ring,
+  through_one,  // reduced on the first member, then sent to all (all_reduce), or to each its part (reduce_scatter); sent
+                // by the first to all (broadcast)
+  direct,       // chunk j is reduced on member j, which (all_reduce) sends it to all; or is sent there (broadcast)
+  ring,         // a broadcast's: a line from the first to the last
   halving_doubling,  // partners exchange halves, quarters, ..., then put them together again in reverse; any number of members
-  tree,              // reduced along a binary tree, and sent back along it
+  tree,              // reduced along a binary tree, and (all_reduce) sent back along it; a broadcast's: that way back
   hierarchical,  // within the nodes of a machine of two levels, between them, and within them again
 };
 
@@ -316,8 +317,8 @@ enum class CollectiveAlgorithm : std::uint8_t {
 // SpatialProgram::collectives. Ports: input, the chip's partial (or slice); then outputs, each a buffer that a Store of
 // this chip takes pages from: reductions, one with the reduced page where this chip stores the result (none where it
 // does not), of a reduce_scatter with this chip's chunk of it; all_gather, one a member, in the order of members, with
-// that member's page; all_to_all, one a member likewise, with this chip's rows of that member's page. Every port moves
-// one page a firing. Pages of a reduce_scatter or all_to_all have all rows of the result, as many of each member: the
+// that member's page; all_to_all, one a member likewise, with this chip's rows of that member's page; broadcast, one with
+// the first member's page, which alone has the input. Every port moves one page a firing. Pages of a reduce_scatter or all_to_all have all rows of the result, as many of each member: the
 // member that is the i-th in the order of chips has the i-th part.
 struct CollectiveStage {
   CollectiveId collective;

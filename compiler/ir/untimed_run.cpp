@@ -487,7 +487,7 @@ void Contents::fire_collective(const std::vector<Index>& members) {
   for (const Index i : members) {
     const TokenRun::Actor& a = run_.actors()[i];
     const auto at = std::find(collective.members.begin(), collective.members.end(), p_.chip_of(*a.stage));
-    if (at != collective.members.end())
+    if (at != collective.members.end() && a.stage->ports[0].direction == Direction::input)
       contributed[static_cast<std::size_t>(at - collective.members.begin())] = front(a.ports[0]);
   }
   const bool reduces = collective.kind == CollectiveKind::reduce || collective.kind == CollectiveKind::all_reduce ||
@@ -503,7 +503,9 @@ void Contents::fire_collective(const std::vector<Index>& members) {
     for (std::size_t n = 0; n < a.ports.size(); ++n) {
       if (a.stage->ports[n].direction == Direction::input) continue;
       PageContent out = sum;
-      if (!reduces)
+      if (collective.kind == CollectiveKind::broadcast)
+        out = contributed[0].value_or(PageContent{Kind::computed, a.stage->id.value, none, 0, 0});
+      else if (!reduces)
         out = n - 1 < contributed.size() && contributed[n - 1]
                   ? *contributed[n - 1]
                   : PageContent{Kind::computed, a.stage->id.value, none, 0, 0};

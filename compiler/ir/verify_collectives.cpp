@@ -125,13 +125,18 @@ void check_collective_bytes(const Subject& s, Diagnostics& out) {
                           c.members[i].value, c.bytes[i]));
         break;
       }
+      if (c.kind == CollectiveKind::broadcast && i > 0 && c.bytes[i] != 0) {
+        wrong(fmt::format("chip {} contributes {} bytes to what the first of its members, chip {}, sends to all",
+                          c.members[i].value, c.bytes[i], c.members[0].value));
+        break;
+      }
       const auto work = work_of.find({c.op.value, c.members[i]});
       const auto result = result_of.find({c.op.value, c.members[i]});
       if (work == work_of.end() || result == result_of.end()) continue;
       // What is gathered has left the reduction: it has the operand's type, though a matmul split on chip pushes
       // partials.
       DType type = result->second;
-      if ((c.kind == CollectiveKind::all_gather || c.kind == CollectiveKind::all_to_all) && p.operators)
+      if (!equal_shares(c.kind) && p.operators)
         type = p.operators->operand(p.operators->operators[c.op.value].out).dtype;
       const auto elements = checked_multiply(work->second->m, work->second->n);
       const auto bytes = elements ? checked_multiply(*elements, bytes_of(type)) : std::nullopt;

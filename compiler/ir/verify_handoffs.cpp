@@ -24,9 +24,11 @@ struct Shape {
   std::size_t least_inputs, most_inputs, least_outputs, most_outputs;
 };
 
-Shape shape_of(const StageKind& kind) {
+Shape shape_of(const SpatialProgram& p, const Stage& stage) {
   constexpr std::size_t many = 4096;
   struct Visitor {
+    const SpatialProgram& p;
+    const Stage& stage;
     Shape operator()(const Load& k) const {
       const std::size_t inputs = k.indexed ? 1 : 0;
       return {inputs, inputs, 1, 1};
@@ -35,9 +37,15 @@ Shape shape_of(const StageKind& kind) {
     Shape operator()(const MatmulTiles&) const { return {2, 2, 1, 1}; }
     Shape operator()(const Generic&) const { return {1, many, 1, many}; }
     Shape operator()(const Recv&) const { return {0, 0, 1, 1}; }
-    Shape operator()(const CollectiveStage&) const { return {1, 1, 0, many}; }
+    Shape operator()(const CollectiveStage& k) const {
+      const Collective& c = p.collectives[k.collective.value];
+      const bool is_given = c.kind == CollectiveKind::broadcast && !c.members.empty() &&
+                            p.chip_of(stage) != c.members.front();  // what the first member has
+      const std::size_t inputs = is_given ? 0 : 1;
+      return {inputs, inputs, 1 - inputs, many};
+    }
   };
-  return std::visit(Visitor{}, kind);
+  return std::visit(Visitor{p, stage}, stage.kind);
 }
 
 std::string crossing_kinds(const Target& t) {
@@ -79,7 +87,7 @@ void check_ports(const Subject& s, Diagnostics& out) {
       ++inputs;
     }
     const std::size_t outputs = st.ports.size() - inputs;
-    const Shape shape = shape_of(st.kind);
+    const Shape shape = shape_of(p, st);
     if (inputs < shape.least_inputs || inputs > shape.most_inputs || outputs < shape.least_outputs ||
         outputs > shape.most_outputs) {
       wrong(fmt::format("a {} with {} inputs and {} outputs", kind_name(st), inputs, outputs));

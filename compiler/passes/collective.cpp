@@ -30,6 +30,11 @@ struct SiteUse {
   Bytes bytes = 0;
 };
 
+// Whether members' pages are added; else they only go somewhere.
+bool adds(CollectiveKind kind) {
+  return kind == CollectiveKind::reduce || kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
+}
+
 // The kinds that an algorithm carries out.
 bool carries_out(CollectiveAlgorithm algorithm, CollectiveKind kind) {
   using A = CollectiveAlgorithm;
@@ -37,6 +42,7 @@ bool carries_out(CollectiveAlgorithm algorithm, CollectiveKind kind) {
   if (kind == CollectiveKind::all_gather)
     return algorithm == A::direct || algorithm == A::ring || algorithm == A::hierarchical;
   if (kind == CollectiveKind::all_to_all) return algorithm == A::direct;
+  if (kind == CollectiveKind::broadcast) return algorithm != A::halving_doubling;
   if (kind == CollectiveKind::reduce_scatter) return algorithm != A::halving_doubling && algorithm != A::tree;
   return kind != CollectiveKind::reduce || !leaves_it_everywhere;
 }
@@ -52,6 +58,9 @@ class Chooser {
       if (c.kind == CollectiveKind::all_gather)
         return "an all-gather is carried out directly, in a ring, or within nodes and between them";
       if (c.kind == CollectiveKind::all_to_all) return "an all-to-all is carried out directly";
+      if (c.kind == CollectiveKind::broadcast)
+        return "a broadcast is carried out through one chip, directly, in a ring, along a tree, or within nodes and "
+               "between them";
       if (c.kind == CollectiveKind::reduce_scatter)
         return "a reduce-scatter is carried out through one chip, directly, in a ring, or within nodes and between "
                "them";
@@ -247,7 +256,7 @@ void reorder(SpatialProgram& p, const Collective& c, const Target& target) {
 void mark(Dropped& gone, const std::vector<Member>& members) {
   for (const Member& m : members) {
     gone.stages[m.stage.value] = true;
-    gone.edges[m.edge.value] = true;
+    if (m.contributes) gone.edges[m.edge.value] = true;
     for (const Member::Outcome& o : m.outcomes) {
       gone.buffers[o.buffer.value] = true;
       gone.edges[o.edge.value] = true;
@@ -297,8 +306,7 @@ Result<SpatialProgram> collective(SpatialProgram program, const Target& target) 
     mark(gone, members);
     expand(program, entry, members, choice, target);
     mark_unused(gone, program, members);
-    if (entry.kind != CollectiveKind::all_gather && entry.kind != CollectiveKind::all_to_all)
-      reorder(program, entry, target);
+    if (adds(entry.kind)) reorder(program, entry, target);
   }
   if (out.has_errors()) return out;
   drop(program, gone);

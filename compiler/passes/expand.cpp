@@ -151,10 +151,12 @@ std::vector<Member> members_of(const SpatialProgram& p, const Collective& collec
     if (found == stages.end() || found->second.size() != 1) return {};
     Member m;
     m.stage = found->second.front();
+    m.contributes = false;
     for (const Port& port : p.stage(m.stage).ports) {
       const auto edge = edge_of.find(port.buffer);
       if (edge == edge_of.end() || p.edge(edge->second).to.empty()) return {};
       if (port.direction == Direction::input) {
+        m.contributes = true;
         m.buffer = port.buffer;
         m.edge = edge->second;
         m.source = p.edge(edge->second).from;
@@ -223,6 +225,19 @@ SiteDemand gather_counts(CollectiveAlgorithm algorithm, std::uint32_t chips, std
   return {others, others + 1 + forwarded, 0, 0, 0, 0};
 }
 
+// Who has most: of those that send on what they are sent, each a landing; directly, one a chunk.
+SiteDemand broadcast_counts(CollectiveAlgorithm algorithm, std::uint32_t chips, std::uint32_t node_chips) {
+  if (algorithm == CollectiveAlgorithm::direct) {
+    const std::uint64_t chunks = chips - 1;
+    return {chunks, chunks + (chunks > 1 ? 1 : 0), 0, 0, 0, 0};
+  }
+  bool sent_on = false;
+  if (algorithm == CollectiveAlgorithm::ring) sent_on = chips > 2;
+  if (algorithm == CollectiveAlgorithm::tree) sent_on = chips > 3;
+  if (algorithm == CollectiveAlgorithm::hierarchical) sent_on = node_chips > 1 && chips > node_chips + 1;
+  return {1, sent_on ? 2u : 1u, 0, 0, 0, 0};
+}
+
 // A member that sums the parts of so many: of each a landing of each other of its node, and their sum; of its own, the other
 // nodes' sums, and all of it.
 SiteDemand scatter_by_levels_counts(std::uint32_t chips, std::uint32_t node_chips) {
@@ -288,6 +303,7 @@ SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::ui
   const bool all = kind == CollectiveKind::all_reduce;
   if (kind == CollectiveKind::all_gather) return gather_counts(algorithm, chips, target.node_chips);
   if (kind == CollectiveKind::all_to_all) return {others, 2 * others, 0, 0, 0, 0};
+  if (kind == CollectiveKind::broadcast) return broadcast_counts(algorithm, chips, target.node_chips);
   if (kind == CollectiveKind::reduce_scatter) return scatter_counts(algorithm, chips, convert, target.node_chips);
   switch (algorithm) {
     case CollectiveAlgorithm::through_one:
@@ -334,6 +350,9 @@ SiteDemand demand_of(const SpatialProgram& p, const Collective& collective, cons
     demand.bytes = others * page;
   } else if (collective.kind == CollectiveKind::all_to_all) {
     demand.bytes = others * chunk;
+  } else if (collective.kind == CollectiveKind::broadcast) {
+    const bool cut = algorithm == CollectiveAlgorithm::direct;
+    demand.bytes = cut ? others * chunk_bytes(page, partial.dtype, others) : page;
   } else if (collective.kind == CollectiveKind::reduce_scatter &&
              (algorithm == CollectiveAlgorithm::direct || algorithm == CollectiveAlgorithm::hierarchical)) {
     demand.bytes = (demand.buffers - 1) * chunk + result_chunk;
@@ -375,6 +394,13 @@ void expand(SpatialProgram& program, const Collective& collective, const std::ve
     if (choice.algorithm == CollectiveAlgorithm::hierarchical)
       return choice.in_trains ? expansion.hierarchical_gather_in_trains() : expansion.hierarchical_gather();
     return expansion.gather();
+  }
+  if (collective.kind == CollectiveKind::broadcast) {
+    if (choice.algorithm == CollectiveAlgorithm::ring) return expansion.broadcast_in_line();
+    if (choice.algorithm == CollectiveAlgorithm::direct) return expansion.broadcast_direct();
+    if (choice.algorithm == CollectiveAlgorithm::tree) return expansion.broadcast_along_tree();
+    if (choice.algorithm == CollectiveAlgorithm::hierarchical) return expansion.broadcast_by_levels();
+    return expansion.broadcast_through_one();
   }
   if (collective.kind == CollectiveKind::reduce_scatter) {
     if (choice.algorithm == CollectiveAlgorithm::ring) return expansion.ring_scatter();

@@ -20,6 +20,10 @@
 //                member's fold adds whole pages, and sends each its part. direct, ring: as the first half of an
 //                all-reduce. hierarchical: what the j-th of any node keeps, the j-th of each adds; then who keeps it.
 //   all_to_all   direct only: of pages with all rows, each member is sent its part by each other.
+//   broadcast    through_one: the first member sends whole pages to each other. direct: a page is cut in a chunk a member but
+//                the first, which sends each its own; from there it goes to the rest. ring: along the line 0, 1, ..., n - 1.
+//                tree: as an all-reduce's goes down. hierarchical: to those of the first's node and to one of each other
+//                node, which sends to the others of its own.
 //   hierarchical on a machine of nodes, all_reduce: as direct's first half within each node, then between those of all
 //                nodes that have the same chunk, then as direct's second half. A node of fewer members than another deals
 //                its chunks to them in turn. all_gather: to those of the node and to one of each other node, which sends
@@ -59,10 +63,11 @@ struct SiteDemand {
 
 // One member's side of a collective, as the shard pass left it.
 struct Member {
-  StageId stage;    // its CollectiveStage
-  StageId source;   // pushes its partials, or its slice
-  BufferId buffer;  // into this buffer
-  EdgeId edge;      // which this edge hands to `stage`
+  StageId stage;            // its CollectiveStage
+  bool contributes = true;  // else there is nothing of the next three, as of a broadcast's members but the first
+  StageId source;           // pushes its partials, or its slice
+  BufferId buffer;          // into this buffer
+  EdgeId edge;              // which this edge hands to `stage`
   struct Outcome {
     BufferId buffer;  // what `stage` would push
     EdgeId edge;      // which this edge hands to
@@ -82,7 +87,7 @@ std::vector<Member> members_of(const SpatialProgram& program, const Collective& 
 
 // All of it but bytes and whole pages' sizes, before there is a program: over `chips` members, `convert` where the
 // result's type is not the accumulator's. `algorithm` is not automatic, which asks for nothing, but of a gather: then it
-// is direct.
+// is direct; or of a broadcast: then it is through_one.
 // Members are the first chips of the machine.
 SiteDemand counts_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::uint32_t chips, bool convert,
                      const Target& target);

@@ -60,6 +60,11 @@ class Expansion {
   void ring_scatter();
   void scatter_by_levels();
   void exchange();
+  void broadcast_through_one();
+  void broadcast_direct();
+  void broadcast_in_line();
+  void broadcast_along_tree();
+  void broadcast_by_levels();
   void gather();
   void ring_gather();
   void hierarchical_gather();

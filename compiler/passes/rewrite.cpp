@@ -124,11 +124,13 @@ void drop(SpatialProgram& p, const Dropped& gone) {
   const auto stages = renumber<StageId>(p.stages.size(), gone.stages);
   const auto buffers = renumber<BufferId>(p.buffers.size(), gone.buffers);
   const auto edges = renumber<EdgeId>(p.edges.size(), gone.edges);
+  const auto work = renumber<WorkId>(p.work.size(), gone.work);
   if (p.placement) std::erase_if(p.placement->work, [&](const WorkAssignment& a) { return !stages[a.stage.value]; });
   keep(p.tensors, tensors);
   keep(p.stages, stages);
   keep(p.buffers, buffers);
   keep(p.edges, edges);
+  keep(p.work, work);
 
   for (Stage& s : p.stages) {
     rename_tensors(s.kind, [&](TensorId t) { return *tensors[t.value]; });
@@ -143,7 +145,7 @@ void drop(SpatialProgram& p, const Dropped& gone) {
     for (StageId& to : e.to) to = *stages[to.value];
   }
   if (p.placement)
-    for (WorkAssignment& a : p.placement->work) a.stage = *stages[a.stage.value];
+    for (WorkAssignment& a : p.placement->work) a.stage = *stages[a.stage.value], a.work = *work[a.work.value];
 }
 
 bool share_sites(const Group& a, const Group& b) {

@@ -18,8 +18,12 @@ SpatialProgram side_by_side(const std::vector<const SpatialProgram*>& chips);
 // Parts to be taken out, by id; lists as long as the program's.
 struct Dropped {
   explicit Dropped(const SpatialProgram& p)
-      : tensors(p.tensors.size()), stages(p.stages.size()), buffers(p.buffers.size()), edges(p.edges.size()) {}
-  std::vector<bool> tensors, stages, buffers, edges;
+      : tensors(p.tensors.size()),
+        stages(p.stages.size()),
+        buffers(p.buffers.size()),
+        edges(p.edges.size()),
+        work(p.work.size()) {}
+  std::vector<bool> tensors, stages, buffers, edges, work;
 };
 
 // Takes them out and renumbers what stays, in its order. Requires that nothing that stays refers to what goes, but work

@@ -200,6 +200,11 @@ void move_pattern(AccessPattern& pattern, std::uint32_t axis, std::uint64_t tile
   pattern.extent_tiles[axis] += tiles;
 }
 
+// Whether another chip carries out all of the operator.
+bool idles(const OperatorCut& cut, ChipId chip) {
+  return cut.kind == CutKind::one && cut.home != chip;
+}
+
 // Slices of different shapes, and which of them each chip has.
 struct Slices {
   std::vector<SpatialProgram> shapes;  // placed; the first is chip 0's
@@ -276,7 +281,8 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
     const SpatialProgram& slice = slices.of(chip);
     const Operator& op = all.operators->operators[s.origin->value];
     const OperatorCut& cut = cuts.operators[op.id.value];
-    if (cut.kind == CutKind::none) continue;  // all of it, of operands that every chip has whole
+    // All of it, of operands that every chip that carries it out has whole.
+    if (cut.kind == CutKind::none || cut.kind == CutKind::one) continue;
     const Work& first =
         *std::find_if(slice.work.begin(), slice.work.end(), [&](const Work& w) { return w.op == op.id; });
     const Work& own = all.work[first.id.value + chip.value * work];
@@ -374,7 +380,8 @@ void add_edge(SpatialProgram& p, StageId from, BufferId buffer, StageId to) {
 }
 
 // Puts collectives between the chips' results and their stores. What a row-parallel operator's chips push from now on
-// are partial sums, in the accumulator's type, and only the collective's outcome is stored.
+// are partial sums, in the accumulator's type, and only the collective's outcome is stored. Of what one chip alone carries
+// out, the others lose all but the stores of what they are sent.
 class Joiner {
  public:
   Joiner(SpatialProgram& program, const Cuts& cuts, const std::vector<ChipId>& ring)
@@ -382,15 +389,37 @@ class Joiner {
 
   void join() {
     const FirstTrip first_trip(p_);
+    find_idle();
     for (const Operator& op : p_.operators->operators)
       if (cuts_.operators[op.id.value].joined_by && first_trip.of(op.id) == op.id) join(op);
     Dropped gone(p_);
     for (const StageId s : stages_) gone.stages[s.value] = true;
-    for (const TensorId t : tensors_) gone.tensors[t.value] = true;
+    for (const BufferId b : buffers_) gone.buffers[b.value] = true;
+    for (const EdgeId e : edges_) gone.edges[e.value] = true;
+    for (const Tensor& t : p_.tensors)
+      gone.tensors[t.id.value] = cuts_.operands[t.operand.value].only_on.value_or(t.chip) != t.chip;
+    for (const Work& w : p_.work) gone.work[w.id.value] = is_idle(w.op, w.chip);
     drop(p_, gone);
   }
 
  private:
+  bool is_idle(OperatorId op, ChipId chip) const { return idles(cuts_.operators[op.value], chip); }
+
+  // What is dropped of operators that one chip alone carries out, before any collective is there.
+  void find_idle() {
+    std::vector<bool> idle(p_.stages.size(), false);
+    for (const Stage& s : p_.stages) {
+      if (!s.origin || !is_idle(*s.origin, p_.chip_of(s))) continue;
+      idle[s.id.value] = true;
+      for (const Port& port : s.ports)
+        if (port.direction == Direction::output) buffers_.push_back(port.buffer);
+      if (!std::holds_alternative<Store>(s.kind) || !cuts_.operators[s.origin->value].joined_by)
+        stages_.push_back(s.id);
+    }
+    for (const Edge& e : p_.edges)
+      if (idle[e.from.value]) edges_.push_back(e.id);
+  }
+
   void join(const Operator& op) {
     const Collective& entry = add_entry(op);
     for (const Outlet& outlet : outlets(p_, op.id)) {
@@ -399,12 +428,15 @@ class Joiner {
       const ChipId chip = p_.chip_of(store);
       const std::string suffix = "_c" + std::to_string(chip.value);
       const bool of_all = entry.kind == CollectiveKind::all_gather || entry.kind == CollectiveKind::all_to_all;
-      if (!of_all) make_partial(op, outlet, suffix);
+      const bool of_one = entry.kind == CollectiveKind::broadcast;
+      const bool contributes =
+          !of_one || chip == mutated("shard.broadcast_from_the_last", entry.members.front(), entry.members.back());
+      if (!of_all && !of_one) make_partial(op, outlet, suffix);
 
       Stage part;
       part.name = entry.name + suffix;
       part.kind = CollectiveStage{entry.id};
-      part.ports = {input_port(outlet.buffer)};
+      if (contributes) part.ports = {input_port(outlet.buffer)};
       part.group = store.group;
       part.engine = {StageRole::compute, placed_.free_context(store.group, store.section)};
       part.firings = store.firings;
@@ -412,18 +444,19 @@ class Joiner {
       part.origin = op.id;
       part.collective = entry.id;
       const StageId stage = add(std::move(part));
-      p_.edges[outlet.edge.value].to = {stage};
-      p_.edges[outlet.edge.value].collective = entry.id;
+      if (contributes) {
+        p_.edges[outlet.edge.value].to = {stage};
+        p_.edges[outlet.edge.value].collective = entry.id;
+      }
 
       if (of_all) {
         store_all(op, entry, stage, store, result, suffix);
       } else if (entry.kind == CollectiveKind::reduce_scatter) {
         store_rows(entry, stage, outlet.store, result, suffix);
-      } else if (entry.kind == CollectiveKind::all_reduce || chip == entry.members.front()) {
+      } else if (of_one || entry.kind == CollectiveKind::all_reduce || chip == entry.members.front()) {
         deliver(entry, stage, outlet.store, result, entry.name + ".result" + suffix);
       } else {
         stages_.push_back(store.id);
-        for_each_tensor(std::get<Store>(store.kind), [&](TensorId t) { tensors_.push_back(t); });
       }
     }
   }
@@ -432,8 +465,9 @@ class Joiner {
     const CollectiveKind kind = *cuts_.operators[op.id.value].joined_by;
     const Work& work = *std::find_if(p_.work.begin(), p_.work.end(), [&](const Work& w) { return w.op == op.id; });
     const bool of_all = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all;
+    const bool of_one = kind == CollectiveKind::broadcast;
     const DType sent =
-        of_all ? p_.operators->operand(op.out).dtype : accumulator_of(p_.operators->operand(op.in[0]).dtype);
+        of_all || of_one ? p_.operators->operand(op.out).dtype : accumulator_of(p_.operators->operand(op.in[0]).dtype);
     Collective entry;
     entry.id = CollectiveId(p_.collectives.size());
     entry.name = op.name + "." + std::string(name_of(kind));
@@ -442,9 +476,14 @@ class Joiner {
     entry.order = entry.id.value;
     entry.op = op.id;
     entry.members = ring_;
+    if (of_one)  // who has it first
+      std::rotate(entry.members.begin(),
+                  std::find(entry.members.begin(), entry.members.end(), cuts_.operators[op.id.value].home),
+                  entry.members.end());
     if (mutated("shard.member_left_out", false, true)) entry.members.pop_back();
     entry.bytes.assign(cuts_.chips, static_cast<Bytes>(work.m) * static_cast<Bytes>(work.n) * bytes_of(sent) /
                                         mutated("shard.bytes_of_one_member_too_few", 1, 2));
+    if (of_one) std::fill(entry.bytes.begin() + 1, entry.bytes.end(), Bytes{0});
     p_.collectives.push_back(std::move(entry));
     return p_.collectives.back();
   }
@@ -515,8 +554,9 @@ class Joiner {
   StagesByChip placed_;
   const Cuts& cuts_;
   const std::vector<ChipId>& ring_;
-  std::vector<StageId> stages_;  // to be dropped
-  std::vector<TensorId> tensors_;
+  std::vector<StageId> stages_;  // to be dropped, as the next two
+  std::vector<BufferId> buffers_;
+  std::vector<EdgeId> edges_;
 };
 
 // What the chips' slices say of the order of additions: row-parallel sums are joined in the order of the members until
@@ -527,11 +567,13 @@ std::vector<SummationTree> trees_of(const SpatialProgram& all, const Slices& sli
   for (std::size_t t = 0; t < slices.shapes.front().trees.size(); ++t) {
     const SummationTree& first = slices.shapes.front().trees[t];
     std::vector<Sum> parts;
-    for (const ChipId chip : ring)
+    for (const ChipId chip : ring) {
+      if (idles(cuts.operators[first.op.value], chip)) continue;
       for (const Work& w : all.work)
         if (w.op == first.op && w.chip == chip)
           parts.push_back(
               moved_to(slices.of(chip).trees[t].nodes, mutated("shard.tree_of_one_chip", chip, ChipId(0)), w.offset_k));
+    }
     if (cuts.operators[first.op.value].kind == CutKind::row) parts = {left_deep(parts)};
     for (Sum& nodes : parts) {
       SummationTree tree = first;

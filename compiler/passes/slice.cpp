@@ -108,7 +108,7 @@ std::vector<Share> shares_of(const OperatorGraph& graph, const ShardPlan& plan, 
 
 // The axis along which an operator that is cut that way wants operand `in`.
 std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Operator& op, CutKind kind, std::size_t in) {
-  if (kind == CutKind::none) return std::nullopt;
+  if (kind == CutKind::none || kind == CutKind::one) return std::nullopt;
   if (kind == CutKind::rows) {
     const bool by_rows = op.kind == OperatorKind::gather ? in == 1 : spans_rows(graph, op, in);
     return by_rows ? std::optional(0u) : std::nullopt;
@@ -137,6 +137,7 @@ std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Opera
 std::vector<bool> lead_to_matmul(const OperatorGraph& graph, const ShardPlan& plan) {
   std::vector<bool> lead(graph.operands.size(), false);
   for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
+    if (!op->attributes.alone.empty()) continue;  // it takes all of what it reads
     if (op->kind == OperatorKind::matmul) lead[op->in[0].value] = true;
     if (!follows_columns(op->kind) || !lead[op->out.value]) continue;
     if (op->kind == OperatorKind::attention && !share_of_heads(graph, *op, 0, plan)) continue;
@@ -153,7 +154,7 @@ std::optional<OperatorId> writer_of(const OperatorGraph& graph, OperandId operan
 
 // How an operator is cut that way.
 Share share_cut(const Operator& op, CutKind kind, const ShardPlan& plan, const std::vector<Share>& shares) {
-  if (kind == CutKind::none) return {};
+  if (kind == CutKind::none || kind == CutKind::one) return {};
   if (kind == CutKind::column) return shares[op.out.value];
   if (kind == CutKind::rows) return {plan.chips, 0};
   const Share& of_columns = shares[op.in[0].value];
@@ -187,6 +188,10 @@ std::vector<CutKind> choose_kinds(const OperatorGraph& graph, const ShardPlan& p
   };
   for (const Operator& op : graph.operators) {
     CutKind& kind = kinds[op.id.value];
+    if (!op.attributes.alone.empty()) {
+      kind = CutKind::one;
+      continue;
+    }
     if (op.kind != OperatorKind::matmul) {
       kind = CutKind::none;
       for (std::size_t in = 0; in < op.in.size() && is_point_wise(op.kind); ++in)
@@ -255,7 +260,7 @@ class Cutter {
     Cuts cuts;
     cuts.chips = plan_.chips;
     for (const Operator& op : graph_.operators)
-      cuts.operators.push_back({kinds_[op.id.value], joined_by(op), share_of(op)});
+      cuts.operators.push_back({kinds_[op.id.value], joined_by(op), share_of(op), home_of(op).value_or(ChipId(0))});
     for (const Operator& op : graph_.operators) check_scattered(op);
     for (const Operator& op : graph_.operators)
       if (cuts.operators[op.id.value].joined_by == CollectiveKind::all_gather && share_of(op) != Share{plan_.chips, 0})
@@ -280,7 +285,7 @@ class Cutter {
  private:
   void check_extent(const Operator& op) {
     const CutKind kind = kinds_[op.id.value];
-    if (kind == CutKind::none) return;
+    if (kind == CutKind::none || kind == CutKind::one) return;
     const std::int64_t extent = split_extent(graph_, op, kind), chips = plan_.chips, tile = tile_;
     if (can_cut(extent, share_of(op), tile_)) return;
     const std::string_view axis = kind == CutKind::row    ? "contraction"
@@ -398,28 +403,38 @@ class Cutter {
   OperandCut wanted(const Operator& user, std::size_t in) const {
     const CutKind kind = kinds_[user.id.value];
     const auto axis = wanted_axis(graph_, user, kind, in);
-    if (!axis) return {};
+    if (!axis) return {{}, home_of(user), {}};
     Share share = share_of(user);
     if (user.kind == OperatorKind::attention && in > 0) {
       share = *share_of_heads(graph_, user, in, plan_);
       if (share != shares_[user.in[in].value]) return {};  // cut for another reader: this one reads its heads of all
     }
-    return {axis, false, share};
+    return {axis, {}, share};
+  }
+  // Who carries it out alone, where one chip does.
+  std::optional<ChipId> home_of(const Operator& op) const {
+    if (kinds_[op.id.value] != CutKind::one) return std::nullopt;
+    const auto part = static_cast<std::uint64_t>(op.attributes.alone[0]);
+    return ChipId(part * plan_.chips / static_cast<std::uint64_t>(op.attributes.alone[1]));
   }
   OperandCut result(const Operator& op) const {
     const auto axis = result_axis(graph_, op, kinds_[op.id.value]);
-    if (!axis) return {};
+    if (!axis) return {{}, home_of(op), {}};
     const bool columns = kinds_[op.id.value] == CutKind::column && !op.attributes.scattered;
-    return {axis, false, columns ? share_of(op) : Share{plan_.chips, 0}};
+    return {axis, {}, columns ? share_of(op) : Share{plan_.chips, 0}};
   }
 
   std::optional<CollectiveKind> joined_by(const Operator& op) const {
-    bool read = false, others_columns = false;
+    bool read = false, others_columns = false;  // or rows, or on other chips
     for_each_use(op.out, [&](const Operator& user, std::size_t i) {
       read = true;
       if (!has_part(result(op), wanted(user, i))) others_columns = true;
     });
     if (kinds_[op.id.value] == CutKind::none) return std::nullopt;
+    if (kinds_[op.id.value] == CutKind::one) {
+      const bool stays = read ? !others_columns : plan_.collective == CollectiveKind::reduce;
+      return stays ? std::nullopt : std::optional(CollectiveKind::broadcast);
+    }
     if (kinds_[op.id.value] == CutKind::column && op.attributes.scattered) return CollectiveKind::all_to_all;
     if (kinds_[op.id.value] == CutKind::column || kinds_[op.id.value] == CutKind::rows)
       return others_columns ? std::optional(CollectiveKind::all_gather) : std::nullopt;
@@ -433,7 +448,8 @@ class Cutter {
       const OperatorCut& op = cuts.operators[writer->value];
       if (op.joined_by == CollectiveKind::reduce_scatter || op.joined_by == CollectiveKind::all_to_all)
         return result(graph_.operators[writer->value]);
-      if (op.joined_by) return {std::nullopt, op.joined_by == CollectiveKind::reduce, {}};
+      if (op.joined_by == CollectiveKind::reduce) return {{}, ChipId(0), {}};
+      if (op.joined_by) return {};
       return result(graph_.operators[writer->value]);
     }
     std::optional<OperandCut> agreed;
@@ -446,7 +462,7 @@ class Cutter {
     if (!agreed && operand.role == TensorRole::weight && operand.shape.size() == 2) {
       // A weight that nobody reads, as an expert's to which no token goes, takes as little room as one that is read.
       const Share rows = plain_share(operand.shape.front(), plan_, tile_);
-      if (can_cut(operand.shape.front(), rows, tile_)) return {0u, false, rows};
+      if (can_cut(operand.shape.front(), rows, tile_)) return {0u, {}, rows};
     }
     return disagree || !agreed ? OperandCut{} : *agreed;
   }
@@ -482,9 +498,9 @@ Slice slice_of(std::int64_t extent, const Share& share, std::uint32_t chips, Chi
 Tensor slice_of(const Tensor& whole, const OperandCut& cut, std::uint32_t chips, ChipId chip, std::uint32_t tile) {
   Tensor t = whole;
   t.chip = chip;
-  t.replicas = cut.on_first_only ? 1
-               : cut.axis        ? chips / cut.share.parts
-                                 : mutated("slice.replica_too_few", chips, chips - 1);
+  t.replicas = cut.only_on ? 1
+               : cut.axis  ? chips / cut.share.parts
+                           : mutated("slice.replica_too_few", chips, chips - 1);
   if (cut.axis) {
     const Slice s = slice_of(whole.shape[*cut.axis], cut.share, chips, chip);
     t.shape[*cut.axis] = s.length;
@@ -499,7 +515,7 @@ Work slice_of(const Work& whole, const OperatorCut& cut, std::uint32_t chips, Ch
   Work w = whole;
   w.chip = chip;
   w.plan.reset();
-  if (cut.kind == CutKind::none) return w;
+  if (cut.kind == CutKind::none || cut.kind == CutKind::one) return w;
   std::int64_t& extent = cut.kind == CutKind::row ? w.k : cut.kind == CutKind::rows ? w.m : w.n;
   std::int64_t& offset = cut.kind == CutKind::row ? w.offset_k : cut.kind == CutKind::rows ? w.offset_m : w.offset_n;
   const Slice s = slice_of(extent, cut.share, chips, chip);

@@ -11,7 +11,9 @@
 // are more than heads of keys and values, those are cut in as many parts as there are heads, and several chips hold each.
 // Where chips are more than heads of queries too, several work on each, and a row-parallel reader takes its part of what
 // they all have. An operator that works row by row, and reads what another left scattered, works on those rows; so does
-// a gather that asks for it. Every other operator that is no matmul is worked out by every chip whole (none).
+// a gather that asks for it. An operator that one chip is to carry out alone (one) is, and its result is broadcast where
+// another chip reads it; operands that only such operators of one chip read lie there alone. Every other operator that is
+// no matmul is worked out by every chip whole (none).
 //
 // Slices are equal and whole tiles, unless the plan says otherwise:
 //
@@ -47,20 +49,23 @@ struct Share {
 // One operand, over all chips.
 struct OperandCut {
   std::optional<std::uint32_t> axis;  // cut along it, dealt out in order; none: whole
-  bool on_first_only = false;         // a result that is reduced to chip 0, which alone has it
+  std::optional<ChipId> only_on;      // who alone has it: what is reduced to that chip, or what it alone reads
   Share share;                        // where there is an axis
   friend bool operator==(const OperandCut&, const OperandCut&) = default;
 };
 
-// Which part of an operator each chip works on: all of it; of a matmul, a part of the contraction (row); columns; rows.
-enum class CutKind : std::uint8_t { none, row, column, rows };
+// Which part of an operator each chip works on: all of it; of a matmul, a part of the contraction (row); columns; rows; all
+// of it on one chip, and nothing on the others (one).
+enum class CutKind : std::uint8_t { none, row, column, rows, one };
 
 // One operator, over all chips.
 struct OperatorCut {
   CutKind kind = CutKind::row;
-  // row: reduce, all_reduce or reduce_scatter; column: all_to_all; column and rows: all_gather where a reader needs it
+  // row: reduce, all_reduce or reduce_scatter; column: all_to_all; column and rows: all_gather where a reader needs it;
+  // one: broadcast likewise
   std::optional<CollectiveKind> joined_by;
   Share share;  // as of an operand; of a row, its parts are the chips
+  ChipId home;  // one: who carries it out
   friend bool operator==(const OperatorCut&, const OperatorCut&) = default;
 };
 

@@ -205,6 +205,8 @@ SiteDemand kept_for_collectives(const ShardPlan& plan, const Operator& op, DType
                                 const Target& target) {
   if (plan.chips < 2) return {};
   const bool convert = accumulator_of(operand) != result;
+  if (!op.attributes.alone.empty())
+    return counts_of(CollectiveKind::broadcast, plan.algorithm, plan.chips, convert, target);
   if (plan.kind == ShardKind::column)
     return counts_of(op.attributes.scattered ? CollectiveKind::all_to_all : CollectiveKind::all_gather, plan.algorithm,
                      plan.chips, convert, target);

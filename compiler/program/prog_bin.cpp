@@ -286,15 +286,17 @@ Offset<fb::Operand> put(Builder& b, const Operand& operand) {
 
 Offset<fb::Operator> put(Builder& b, const Operator& op) {
   const auto& [id, name, kind, in, out, attributes, where] = op;
-  const auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end, scattered] = attributes;
+  const auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end, scattered, alone] =
+      attributes;
   const auto name_at = put(b, name);
   const auto in_at = put(b, in);
   const auto axes_at = put(b, axes);
   const auto begin_at = put(b, begin);
   const auto end_at = put(b, end);
+  const auto alone_at = put(b, alone);
   static_cast<void>(where);
   return fb::CreateOperator(b, id.value, name_at, schema(kind), in_at, out.value, transposed, put(epsilon), heads,
-                            kv_heads, put(scale), causal, window, axes_at, begin_at, end_at, scattered);
+                            kv_heads, put(scale), causal, window, axes_at, begin_at, end_at, scattered, alone_at);
 }
 
 Offset<fb::SchedulePin> put(Builder& b, const SchedulePin& pin) {
@@ -992,6 +994,7 @@ Operator get_operator(Reader& r, const fb::Operator& row) {
   a.begin = r.numbers(row.begin());
   a.end = r.numbers(row.end());
   a.scattered = row.scattered();
+  a.alone = r.numbers(row.alone());
   return out;
 }
 

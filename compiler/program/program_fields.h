@@ -75,7 +75,8 @@ void fields(Io& io, typename Io::template Ref<Operand> operand) {
 template <class Io>
 void fields(Io& io, typename Io::template Ref<OperatorAttributes> attributes) {
   const OperatorAttributes usual;
-  auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end, scattered] = attributes;
+  auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end, scattered, alone] =
+      attributes;
   io.brief("transposed", transposed);
   io.brief("epsilon", epsilon);
   io.brief("heads", heads);
@@ -87,6 +88,7 @@ void fields(Io& io, typename Io::template Ref<OperatorAttributes> attributes) {
   io.brief("begin", begin);
   io.brief("end", end);
   io.brief("scattered", scattered);
+  io.brief("alone", alone);
 }
 
 template <class Io>

@@ -26,6 +26,8 @@ std::string_view name_of(Attribute attribute) {
       return "end";
     case Attribute::scattered:
       return "scattered";
+    case Attribute::alone:
+      return "alone";
   }
   return "";
 }
@@ -36,6 +38,9 @@ bool takes(OperatorKind kind, Attribute attribute) {
       return kind == OperatorKind::matmul;
     case Attribute::scattered:
       return kind == OperatorKind::matmul || kind == OperatorKind::gather;
+    case Attribute::alone:
+      return kind == OperatorKind::matmul || is_point_wise(kind) || is_row_wise(kind) || kind == OperatorKind::gather ||
+             kind == OperatorKind::slice;
     case Attribute::epsilon:
       return kind == OperatorKind::rms_norm || kind == OperatorKind::layer_norm;
     case Attribute::heads:
@@ -80,6 +85,8 @@ bool is_default(const OperatorAttributes& attributes, Attribute attribute) {
       return attributes.end == usual.end;
     case Attribute::scattered:
       return attributes.scattered == usual.scattered;
+    case Attribute::alone:
+      return attributes.alone == usual.alone;
   }
   return true;
 }

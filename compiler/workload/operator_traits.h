@@ -31,12 +31,13 @@ enum class Attribute : std::uint8_t {
   axes,
   begin,
   end,
-  scattered
+  scattered,
+  alone
 };
-inline constexpr std::array all_attributes = {Attribute::transposed, Attribute::epsilon,  Attribute::heads,
-                                              Attribute::kv_heads,   Attribute::scale,    Attribute::causal,
-                                              Attribute::window,     Attribute::axes,     Attribute::begin,
-                                              Attribute::end,        Attribute::scattered};
+inline constexpr std::array all_attributes = {Attribute::transposed, Attribute::epsilon,   Attribute::heads,
+                                              Attribute::kv_heads,   Attribute::scale,     Attribute::causal,
+                                              Attribute::window,     Attribute::axes,      Attribute::begin,
+                                              Attribute::end,        Attribute::scattered, Attribute::alone};
 std::string_view name_of(Attribute attribute);
 
 // Whether a kind knows the attribute; one that it does not know keeps its default.

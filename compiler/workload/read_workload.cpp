@@ -724,6 +724,9 @@ class WorkloadReader {
         case Attribute::scattered:
           a.scattered = boolean_at(*node, named).value_or(false);
           break;
+        case Attribute::alone:
+          a.alone = integers_at(*node, named);
+          break;
       }
     }
     for (const Attribute attribute :

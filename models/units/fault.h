@@ -101,7 +101,7 @@ struct FaultLaw {
     }
 
    private:
-    std::array<Code, 8> codes_{};
+    std::array<Code, 9> codes_{};
     std::size_t count_ = 0;
   };
 
@@ -125,7 +125,7 @@ inline constexpr std::array<FaultLaw, 49> fault_laws = {{
     {FaultKind::page_overwrite, "page_overwrite", FaultPlace::buffer, false, "a page is written over the one before it while that is in use", {Code::RDU7029, Code::RDU7011, Code::RDU7012, Code::RDU7010, Code::RDU7009, Code::RDU7015}},
     {FaultKind::half_swap, "half_swap", FaultPlace::buffer, false, "two pages that wait in a buffer change places: the halves of a double buffer are taken for each other", {Code::RDU7029, Code::RDU7011, Code::RDU7012, Code::RDU7010, Code::RDU7009, Code::RDU7015}},
     {FaultKind::page_misroute, "page_misroute", FaultPlace::edge, false, "a page arrives at another edge of the chip", {Code::RDU7029, Code::RDU7004, Code::RDU7005, Code::RDU7006, Code::RDU7020, Code::RDU7003, Code::RDU7025, Code::RDU7011}},
-    {FaultKind::page_chip, "page_chip", FaultPlace::edge, false, "a page goes to another chip: a wrong neighbour", {Code::RDU7029, Code::RDU7004, Code::RDU7005, Code::RDU7006, Code::RDU7020, Code::RDU7003, Code::RDU7025, Code::RDU7011}},
+    {FaultKind::page_chip, "page_chip", FaultPlace::edge, false, "a page goes to another chip: a wrong neighbour", {Code::RDU7029, Code::RDU7004, Code::RDU7005, Code::RDU7006, Code::RDU7020, Code::RDU7003, Code::RDU7025, Code::RDU7011, Code::RDU7009}},
     {FaultKind::chunk_wrong, "chunk_wrong", FaultPlace::edge, false, "another chunk of the page is sent: a collective's wrong step", {Code::RDU7029}},
     {FaultKind::collective_order, "collective_order", FaultPlace::buffer, false, "a chip takes part in another collective before this one: orders differ between chips", {Code::RDU7026, Code::RDU7018, Code::RDU7019, Code::RDU7020, Code::RDU7021}},
     {FaultKind::reserve_skip, "reserve_skip", FaultPlace::buffer, false, "a page is pushed for which no room was reserved", {Code::RDU7002, Code::RDU7029}},

@@ -59,6 +59,8 @@ enum class Input {
   scatter,          // rows of three chips each, in a ring
   scatter_levels,   // the same, in nodes of two
   exchange,         // columns of three chips for rows
+  line,             // a product of one of three chips, sent along them
+  chunks,           // the same, in chunks
   rows,             // of two chips each, worked on, and gathered
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
@@ -247,6 +249,11 @@ Compiled input(Input which) {
       c.graph.operators.front().attributes.scattered = true;
       return c;
     }
+    case Input::line:
+    case Input::chunks:
+      return sharded(
+          one_matmul_alone(1, 3, 48, 64, 96), sn40l(),
+          over(3, ShardKind::row, Kind::all_reduce, which == Input::line ? Algorithm::ring : Algorithm::direct));
     case Input::rows:
       return sharded(scattered_chain(64, 128, 64), sn40l(),
                      over(2, ShardKind::row, Kind::all_reduce, Algorithm::direct));
@@ -422,6 +429,9 @@ constexpr Row table[] = {
     {"collective.scattered_to_the_next", Input::scatter, Who::verifier, Code::RDU3032},
     {"expand.part_of_the_next_member", Input::scatter, Who::verifier, Code::RDU3024},
     {"expand.exchange_sends_its_own", Input::exchange, Who::verifier, Code::RDU3024},
+    {"shard.broadcast_from_the_last", Input::line, Who::verifier, Code::RDU3018},
+    {"expand.broadcast_skips_the_last", Input::line, Who::verifier, Code::RDU3004},
+    {"expand.broadcast_sends_one_chunk", Input::chunks, Who::verifier, Code::RDU3024},
     {"expand.scattered_in_one_node", Input::scatter_levels, Who::verifier, Code::RDU3024},
     {"expand.scattered_without_adding", Input::scatter, Who::verifier, Code::RDU3024},
     {"expand.halving_drops_a_step", Input::halving, Who::verifier, Code::RDU3024},
@@ -478,12 +488,14 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 }
 
 TEST_CASE("what is compiled without a mistake passes") {
-  for (const Input which :
-       {Input::slices,      Input::direct,       Input::ring,        Input::through_one, Input::halving,
-        Input::tree,        Input::hierarchical, Input::ring_reduce, Input::scatter,     Input::scatter_levels,
-        Input::exchange,    Input::rows,         Input::gather,      Input::ring_gather, Input::trains,
-        Input::ring_trains, Input::transposed,   Input::attention,   Input::stack,       Input::direct_wormhole,
-        Input::moves,       Input::rotary}) {
+  for (const Input which : {Input::slices,          Input::direct,      Input::ring,
+                            Input::through_one,     Input::halving,     Input::tree,
+                            Input::hierarchical,    Input::ring_reduce, Input::scatter,
+                            Input::scatter_levels,  Input::exchange,    Input::line,
+                            Input::chunks,          Input::rows,        Input::gather,
+                            Input::ring_gather,     Input::trains,      Input::ring_trains,
+                            Input::transposed,      Input::attention,   Input::stack,
+                            Input::direct_wormhole, Input::moves,       Input::rotary}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

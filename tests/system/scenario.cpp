@@ -35,6 +35,7 @@ std::string Matmul::toml() const {
   std::string out = "name = \"matmul\"\n" + operand("x", "input", m, k, x) + operand("w", "weight", k, n, w) +
                     "[tensors.y]\nrole = \"output\"\n[[ops]]\nkind = \"matmul\"\nin = [\"x\", \"w\"]\nout = \"y\"\n";
   if (scattered) out += "scattered = true\n";
+  if (!alone.empty()) out += "alone = [" + alone + "]\n";
   if (!schedule.empty()) out += "[schedule.matmul0]\n" + schedule + "\n";
   return out;
 }

@@ -30,6 +30,7 @@ struct Matmul {
   Pattern w = {89, 44};
   std::string schedule;  // keys of [schedule.matmul0], if any
   bool scattered = false;
+  std::string alone;  // which chip carries it out alone, "1, 2" for the second half's first; empty: all do
 
   std::string toml() const;
   // SHA-256 of the result's little-endian bytes, from the definition: int32 wraps, and so does int64; floats where

@@ -124,6 +124,30 @@ TEST_CASE("a tree takes the whole up its levels and down again") {
   CHECK(cycles(7) == 2 * cycles(3));
 }
 
+TEST_CASE("a broadcast is sent to all at once, in chunks that go on to the rest, along a line, a tree, or by nodes") {
+  const Bytes bytes = 7 * 32 * 1000;
+  const auto cycles = [&](CollectiveAlgorithm a, std::uint32_t n, const Target& t) {
+    return estimate_collective(CollectiveKind::broadcast, a, bytes, 1, first(n), t).cycles;
+  };
+  const Target mesh = mesh_of(8);
+  CHECK(cycles(CollectiveAlgorithm::through_one, 8, mesh) == 100 + 7000);
+  CHECK(cycles(CollectiveAlgorithm::direct, 8, mesh) == 2 * (100 + 1000));
+  CHECK(cycles(CollectiveAlgorithm::direct, 2, mesh) == 100 + 7000);
+  CHECK(cycles(CollectiveAlgorithm::ring, 8, mesh) == 7 * (100 + 7000));
+  CHECK(cycles(CollectiveAlgorithm::tree, 8, mesh) == 3 * (100 + 7000));
+  Target nodes = mesh;
+  nodes.node_chips = 4;
+  CHECK(cycles(CollectiveAlgorithm::hierarchical, 8, nodes) == 2 * (100 + 7000));
+  // Over a line all share the first link.
+  CHECK(cycles(CollectiveAlgorithm::through_one, 4, line_of(4)) == 300 + 3 * 7000);
+  const auto sent = [&](CollectiveAlgorithm a) {
+    return estimate_collective(CollectiveKind::broadcast, a, bytes, 1, first(8), mesh).bytes_per_chip;
+  };
+  CHECK(sent(CollectiveAlgorithm::through_one) == 7 * bytes);
+  CHECK(sent(CollectiveAlgorithm::direct) == bytes);
+  CHECK(sent(CollectiveAlgorithm::ring) == bytes);
+}
+
 TEST_CASE("level by level: a chunk within the nodes, between them, and within them again") {
   Target t = mesh_of(8);
   t.node_chips = 4;

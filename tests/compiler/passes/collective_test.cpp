@@ -110,7 +110,7 @@ void check_crossings(const SpatialProgram& p, const Target& t) {
 // Every chunk of every output has a tree that adds each member once, and every store writes every chunk once.
 void check_chunks(const SpatialProgram& p, const Target& t) {
   for (const Collective& c : p.collectives) {
-    if (c.kind == Kind::all_gather || c.kind == Kind::all_to_all) continue;
+    if (c.kind == Kind::all_gather || c.kind == Kind::all_to_all || c.kind == Kind::broadcast) continue;
     std::set<std::uint32_t> chunks;
     std::uint32_t of = 0;
     for (const SummationTree& tree : p.trees) {
@@ -557,6 +557,61 @@ TEST_CASE("an all-to-all sends each chip its rows of each other's columns, direc
         collective(sharded(one_scattered_matmul(32, 64, 128), over(2, ShardKind::column, Kind::all_reduce, a), t), t);
     REQUIRE(!r.ok());
     CHECK(r.diagnostics().contains(Code::RDU4114));
+  }
+}
+
+TEST_CASE("a broadcast gives every chip the first member's pages, in every form, and asks of sites what it says") {
+  for (const Target& t : {sn40l(), full_mesh(wormhole(), 6), full_mesh(barrier_machine(), 6)})
+    for (std::uint32_t n = 2; n <= 6; ++n)
+      for (const Algorithm a :
+           {Algorithm::through_one, Algorithm::direct, Algorithm::ring, Algorithm::tree, Algorithm::automatic})
+        for (const DType type : {DType::int32, DType::int8}) {
+          CAPTURE(t.name);
+          CAPTURE(n);
+          CAPTURE(int(a));
+          const OperatorGraph g = one_matmul_alone(n - 2, n, 40, 64, 72, DType::int8, type);
+          const SpatialProgram before = sharded(g, over(n, ShardKind::row, Kind::all_reduce, a), t);
+          CHECK(count_of<CollectiveStage>(before) == n);
+          CHECK(count_of<MatmulTiles>(before) == 1);
+          CHECK(before.work.size() == 1);
+          const SpatialProgram p = joined(g, over(n, ShardKind::row, Kind::all_reduce, a), t);
+          check_all(p, t);
+          const Collective& c = p.collectives[0];
+          CHECK(c.kind == Kind::broadcast);
+          CHECK(c.members.front() == ChipId(n - 2));
+          CHECK(c.bytes[0] == 40 * 72 * bytes_of(type));
+          CHECK(std::count(c.bytes.begin(), c.bytes.end(), Bytes{0}) == n - 1);
+          CHECK((a == Algorithm::automatic || c.algorithm == a));
+          CHECK(count_of<Store>(p) == n);
+          const bool in_chunks = c.algorithm == Algorithm::direct;
+          CHECK(count_of<Recv>(p) == (in_chunks ? (n - 1) * (n - 1) : n - 1));
+          CHECK(p.trees.size() == 1);
+          const SiteDemand said = demand_of(before, c, members_of(before, c), {c.algorithm}, t);
+          SiteDemand most;
+          for (std::uint32_t chip = 0; chip < n; ++chip) {
+            if (chip == n - 2) continue;
+            const SiteDemand after = have(p, ChipId(chip));
+            most.buffers = std::max(most.buffers, after.buffers);
+            most.semaphores = std::max(most.semaphores, after.semaphores);
+            most.bytes = std::max(most.bytes, after.bytes);
+          }
+          CHECK(said.buffers == most.buffers);
+          CHECK(said.semaphores == most.semaphores);
+          CHECK(said.bytes == most.bytes);
+        }
+}
+
+TEST_CASE("a broadcast within nodes and between them crosses between nodes once for each") {
+  Target t = sn40l();
+  for (const std::uint32_t n : {9u, 12u, 16u}) {
+    CAPTURE(n);
+    const SpatialProgram p = joined(one_matmul_alone(3, n, 40, 64, 72),
+                                    over(n, ShardKind::row, Kind::all_reduce, Algorithm::hierarchical), t);
+    check_all(p, t);
+    std::size_t between = 0;
+    for (const Edge& e : p.edges)
+      for (const StageId to : e.to) between += p.chip_of(p.stage(e.from)).value / 8 != p.chip_of(p.stage(to)).value / 8;
+    CHECK(between == 1);
   }
 }
 

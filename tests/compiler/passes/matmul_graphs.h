@@ -54,6 +54,14 @@ inline OperatorGraph one_scattered_matmul(std::int64_t m, std::int64_t k, std::i
   return g;
 }
 
+// The same; chip floor(part chips / parts) carries it out alone.
+inline OperatorGraph one_matmul_alone(std::int64_t part, std::int64_t parts, std::int64_t m, std::int64_t k,
+                                      std::int64_t n, DType type = DType::int8, DType result = DType::int32) {
+  OperatorGraph g = one_matmul(m, k, n, type, result);
+  g.operators[0].attributes.alone = {part, parts};
+  return g;
+}
+
 // y = x w^T: m x k by n x k.
 inline OperatorGraph one_transposed_matmul(std::int64_t m, std::int64_t k, std::int64_t n, DType type = DType::int8,
                                            DType result = DType::int32) {
