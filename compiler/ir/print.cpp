@@ -343,6 +343,7 @@ class Printer {
                           name_of(plan.algorithm));
     text += fmt::format("{}{}{}\n", plan.uneven ? ", uneven" : "", plan.pad ? ", padded" : "",
                         plan.least_depths ? ", least depths" : "");
+    text += alone();
     text += fmt::format("  numerics: {}, partials cross in the {} type\n", h.numerics.saturate ? "saturate" : "wrap",
                         h.numerics.partials_in_accumulator_type ? "accumulator's" : "result's");
     if (!p_.required.handshakes.empty() || !p_.required.operand_dtypes.empty() || !p_.required.spaces.empty()) {
@@ -353,6 +354,21 @@ class Printer {
       text += fmt::format("  requires {}\n", joined(needs, ", "));
     }
     return text;
+  }
+
+  // "  on one chip alone: 7 operators on c1, 14 on c3": those of a section's first trip.
+  std::string alone() const {
+    if (!p_.operators || chips() == 1) return "";
+    std::map<ChipId, std::size_t> of_chip;
+    for (const Work& w : p_.work)
+      if (w.op.value < p_.operators->operators.size() && !p_.operators->operators[w.op.value].attributes.alone.empty())
+        ++of_chip[w.chip];
+    if (of_chip.empty()) return "";
+    std::vector<std::string> counts;
+    for (const auto& [chip, n] : of_chip)
+      counts.push_back(
+          fmt::format("{}{} on c{}", n, counts.empty() ? n == 1 ? " operator" : " operators" : "", chip.value));
+    return fmt::format("  on one chip alone: {}\n", joined(counts, ", "));
   }
 
   std::string operators() const {
@@ -366,8 +382,9 @@ class Printer {
     for (const Operator& op : p_.operators->operators) {
       std::vector<std::string> in;
       for (OperandId id : op.in) in.push_back(operand(id));
-      text += fmt::format("  [{}] {}: {} = {}({})\n", op.id.value, quoted(op.name), operand(op.out), name_of(op.kind),
-                          joined(in, ", "));
+      const auto& alone = op.attributes.alone;
+      text += fmt::format("  [{}] {}: {} = {}({}){}\n", op.id.value, quoted(op.name), operand(op.out), name_of(op.kind),
+                          joined(in, ", "), alone.empty() ? "" : fmt::format(", alone [{}]", joined(alone, ", ")));
     }
     return text;
   }

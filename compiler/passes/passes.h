@@ -2,6 +2,9 @@
 // registry. Each leaves alone what is there already.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "compiler/ir/program.h"
 #include "compiler/support/result.h"
 
@@ -18,9 +21,16 @@ Result<SpatialProgram> lower(SpatialProgram program, const Target& target);
 // Refuses: RDU4112, RDU1026.
 Result<SpatialProgram> tile(SpatialProgram program, const Target& target);
 
-// The same for a slice that differs from `model`'s, which is tiled, in the extents along the axes that are cut, so that
-// the two run side by side: where the tiles are as many the plan is the model's, else one on no more sites; pages of
-// results that a collective joins, and the sites that they are on, are the model's. Refuses: RDU4112.
+// By operator: the chip that alone has sites for it; nothing where all have.
+using OnlyOn = std::vector<std::optional<ChipId>>;
+
+// The same for what several chips do between them, all of it in one program: what one chip alone does takes no sites of
+// the others.
+Result<SpatialProgram> tile_for_chips(SpatialProgram program, const OnlyOn& only, const Target& target);
+
+// The same for a slice that has part of `model`'s works, which are tiled, or differs from them in the extents along the
+// axes that are cut, so that the two run side by side: where the tiles are as many the plan is the model's, else one on no
+// more sites; pages of results that a collective joins, and the sites that they are on, are the model's. Refuses: RDU4112.
 Result<SpatialProgram> tile_like(SpatialProgram program, const SpatialProgram& model, const Target& target);
 
 // Stages, groups, buffers and edges come to be: for each Work loads, matmul, on-chip reduction where the contraction is
@@ -28,8 +38,19 @@ Result<SpatialProgram> tile_like(SpatialProgram program, const SpatialProgram& m
 // Refuses: RDU4112, RDU4106.
 Result<SpatialProgram> place(SpatialProgram program, const Target& target);
 
-// The same for a slice that tile_like has cut like `model`'s, which is placed: in the same sections.
-Result<SpatialProgram> place_like(SpatialProgram program, const SpatialProgram& model, const Target& target);
+// The sections of chips that run side by side, and the operators with which they begin: operators follow the last that
+// begins no later.
+struct SectionPlan {
+  std::vector<Section> sections;
+  std::vector<OperatorId> begins;
+};
+// Those of a placed program.
+SectionPlan sections_of(const SpatialProgram& placed);
+// Those in which every chip finds sites for what it does of a program that tile_for_chips has cut.
+SectionPlan sections_for_chips(const SpatialProgram& tiled, const OnlyOn& only, const Target& target);
+
+// The same for a slice that tile_like has cut: in these sections.
+Result<SpatialProgram> place_in(SpatialProgram program, const SectionPlan& sections, const Target& target);
 
 // Splits every matmul that the plan names over plan.chips chips: slices the operands, lowers, tiles and places the slice
 // again from its specification, replicates it, and adds the collective stage that makes partial sums mean something.

@@ -286,28 +286,36 @@ void place_work(SpatialProgram& program, const Target& target, const Work& w, Se
     MatmulPlacer(program, target, w, section).place(sites);
 }
 
+// Whether one trip finds sites for all its operators at once.
+bool trip_fits(const SpatialProgram& program, const Repeat& repeat, const OnlyOn& only, const Target& target) {
+  SitesOfChips sites;
+  bool any = false;
+  for (const Work& w : program.work)
+    if (w.op.value >= repeat.first.value && w.op.value < repeat.first.value + repeat.length) {
+      sites.take(only[w.op.value], sites_wanted(*program.operators, w, target));
+      any = true;
+    }
+  return any && sites.most() <= target.sites();
+}
+
 // Runs of operators that repeat and of which one trip finds sites for all its operators at once, by the operator that
 // they begin with. Their later trips' works are taken out of the program.
 struct Trips {
   Repeat repeat;
   LaterTensors later;
 };
-// Where `model` is given, those that are trips there.
-std::map<OperatorId, Trips> take_trips(SpatialProgram& program, const SpatialProgram* model, const Target& target) {
+// Where `plan` is given, those that are trips there.
+std::map<OperatorId, Trips> take_trips(SpatialProgram& program, const SectionPlan* plan, const Target& target) {
   std::map<OperatorId, Trips> all;
   for (const Repeat& repeat : repeats_of(*program.operators)) {
-    if (model != nullptr && std::any_of(model->work.begin(), model->work.end(), [&](const Work& w) {
-          return w.op.value == repeat.first.value + repeat.length;
-        }))
+    if (plan != nullptr) {
+      const auto at = std::find(plan->begins.begin(), plan->begins.end(), repeat.first);
+      if (at == plan->begins.end() ||
+          plan->sections[static_cast<std::size_t>(at - plan->begins.begin())].trips != repeat.trips)
+        continue;
+    } else if (!trip_fits(program, repeat, OnlyOn(program.operators->operators.size()), target)) {
       continue;
-    std::uint64_t wanted = 0;
-    std::optional<ChipId> chip;
-    for (const Work& w : program.work)
-      if (w.op.value >= repeat.first.value && w.op.value < repeat.first.value + repeat.length) {
-        wanted += sites_wanted(*program.operators, w, target);
-        chip = w.chip;
-      }
-    if (!chip || SiteAllocator(target, *chip).free() < wanted) continue;
+    }
     if (auto later = later_tensors(program, repeat)) all.emplace(repeat.first, Trips{repeat, std::move(*later)});
   }
   std::erase_if(program.work, [&](const Work& w) {
@@ -320,21 +328,8 @@ std::map<OperatorId, Trips> take_trips(SpatialProgram& program, const SpatialPro
   return all;
 }
 
-// The operators with which the sections of a placed program begin.
-std::set<OperatorId> first_operators(const SpatialProgram& p) {
-  std::map<SectionId, OperatorId> first;
-  for (const Stage& s : p.stages) {
-    if (!s.origin) continue;
-    OperatorId& least = first.try_emplace(s.section, *s.origin).first->second;
-    least = std::min(least, *s.origin);
-  }
-  std::set<OperatorId> ops;
-  for (const auto& [section, op] : first) ops.insert(op);
-  return ops;
-}
-
-// `model`: a placed slice whose sections are taken over; nothing where sections are filled as sites last.
-Result<SpatialProgram> place_in_sections(SpatialProgram program, const SpatialProgram* model, const Target& target) {
+// `plan`: sections that are given; nothing where they are filled as sites last.
+Result<SpatialProgram> place_in_sections(SpatialProgram program, const SectionPlan* plan, const Target& target) {
   if (!program.operators || program.placement) return program;
   Diagnostics out;
   for (const Work& w : program.work) {
@@ -350,33 +345,51 @@ Result<SpatialProgram> place_in_sections(SpatialProgram program, const SpatialPr
   }
   if (out.has_errors()) return out;
   program.placement = Placement{target.mesh, {}, {}};
-  const std::map<OperatorId, Trips> trips = take_trips(program, model, target);
-  const std::set<OperatorId> begin_sections = model == nullptr ? std::set<OperatorId>() : first_operators(*model);
+  const std::map<OperatorId, Trips> trips = take_trips(program, plan, target);
   // Operators share a section as long as each finds sites of its own: what one stores the next loads when it is
   // complete, and all load their weights meanwhile. What repeats has a section of its own.
   std::optional<SiteAllocator> sites;
   const Operator* first = nullptr;
   const Trips* repeated = nullptr;  // whose section is being filled
+  SectionId section;
+  if (plan != nullptr) program.sections = plan->sections;
   for (const Work& w : program.work) {
     const Operator& op = program.operators->operators[w.op.value];
-    const auto begins = trips.find(op.id);
-    const bool left = repeated != nullptr && op.id.value >= repeated->repeat.end();
-    if (left) repeated = nullptr;
-    const bool full = sites && sites->free() < sites_wanted(*program.operators, w, target);
-    if (model == nullptr ? !sites || left || begins != trips.end() || full : begin_sections.contains(op.id)) {
-      first = &op;
-      program.sections.push_back({SectionId(program.sections.size()), op.name, 1});
-      sites.emplace(target, w.chip);
-      if (begins != trips.end()) {
-        repeated = &begins->second;
-        program.sections.back().trips = repeated->repeat.trips;
-        program.sections.back().operators_a_trip = repeated->repeat.length;
+    const std::uint64_t wanted = sites_wanted(*program.operators, w, target);
+    if (plan != nullptr) {
+      const auto after = std::upper_bound(plan->begins.begin(), plan->begins.end(), op.id);
+      const SectionId own(static_cast<std::size_t>(after - plan->begins.begin()) - 1);
+      if (!sites || own != section) sites.emplace(target, w.chip);
+      section = own;
+      const auto repeat = trips.find(plan->begins[section.value]);
+      repeated = repeat == trips.end() ? nullptr : &repeat->second;
+      if (sites->free() < wanted) {
+        out.error(
+            Code::RDU4112, place_of(program, op),
+            "'{}' takes {} sites of a chip on which section '{}' leaves {}: its slice is no smaller than another's",
+            op.name, wanted, program.sections[section.value].name, sites->free());
+        return out;
       }
     } else {
-      program.sections.back().name = first->name + ".." + op.name;
+      const auto begins = trips.find(op.id);
+      const bool left = repeated != nullptr && op.id.value >= repeated->repeat.end();
+      if (left) repeated = nullptr;
+      if (!sites || left || begins != trips.end() || sites->free() < wanted) {
+        first = &op;
+        section = SectionId(program.sections.size());
+        program.sections.push_back({section, op.name, 1});
+        sites.emplace(target, w.chip);
+        if (begins != trips.end()) {
+          repeated = &begins->second;
+          program.sections.back().trips = repeated->repeat.trips;
+          program.sections.back().operators_a_trip = repeated->repeat.length;
+        }
+      } else {
+        program.sections.back().name = first->name + ".." + op.name;
+      }
     }
     const std::size_t stages = program.stages.size();
-    place_work(program, target, w, program.sections.back().id, *sites);
+    place_work(program, target, w, section, *sites);
     if (repeated == nullptr) continue;
     const auto name_later = [&](auto& access) {
       access.later = mutated("place.trips_keep_the_first_tensor", repeated->later[access.tensor.value], {});
@@ -398,8 +411,53 @@ Result<SpatialProgram> place(SpatialProgram program, const Target& target) {
   return place_in_sections(std::move(program), nullptr, target);
 }
 
-Result<SpatialProgram> place_like(SpatialProgram program, const SpatialProgram& model, const Target& target) {
-  return place_in_sections(std::move(program), &model, target);
+Result<SpatialProgram> place_in(SpatialProgram program, const SectionPlan& sections, const Target& target) {
+  return place_in_sections(std::move(program), &sections, target);
+}
+
+SectionPlan sections_of(const SpatialProgram& p) {
+  std::map<SectionId, OperatorId> first;
+  for (const Stage& s : p.stages) {
+    if (!s.origin) continue;
+    OperatorId& least = first.try_emplace(s.section, *s.origin).first->second;
+    least = std::min(least, *s.origin);
+  }
+  SectionPlan plan{p.sections, {}};
+  for (const auto& [section, op] : first) plan.begins.push_back(op);
+  return plan;
+}
+
+SectionPlan sections_for_chips(const SpatialProgram& tiled, const OnlyOn& only, const Target& target) {
+  const OperatorGraph& graph = *tiled.operators;
+  std::map<OperatorId, Repeat> trips;
+  for (const Repeat& repeat : repeats_of(graph))
+    if (trip_fits(tiled, repeat, only, target) && later_tensors(tiled, repeat)) trips.emplace(repeat.first, repeat);
+  SectionPlan plan;
+  SitesOfChips sites;
+  const Repeat* repeated = nullptr;  // whose section is being filled
+  for (const Work& w : tiled.work) {
+    const auto begins = trips.find(w.op);
+    const bool left = repeated != nullptr && w.op.value >= repeated->end();
+    if (repeated != nullptr && !left && w.op.value >= repeated->first.value + repeated->length) continue;
+    if (left) repeated = nullptr;
+    const std::uint64_t wanted = sites_wanted(graph, w, target);
+    const bool full = sites.taken(only[w.op.value]) + wanted > target.sites();
+    const std::string& name = graph.operators[w.op.value].name;
+    if (plan.sections.empty() || left || begins != trips.end() || full) {
+      plan.sections.push_back({SectionId(plan.sections.size()), name, 1});
+      plan.begins.push_back(w.op);
+      sites = {};
+      if (begins != trips.end()) {
+        repeated = &begins->second;
+        plan.sections.back().trips = repeated->trips;
+        plan.sections.back().operators_a_trip = repeated->length;
+      }
+    } else {
+      plan.sections.back().name = graph.operators[plan.begins.back().value].name + ".." + name;
+    }
+    sites.take(only[w.op.value], wanted);
+  }
+  return plan;
 }
 
 }  // namespace rdusim

@@ -25,6 +25,12 @@ std::uint64_t most_sites_of(const SchedulePin& pin, const Target& t) {
   return std::min<std::uint64_t>(sites_for_moves(t), pin.sites.value_or(t.sites()));
 }
 
+std::uint64_t sites_of(const std::vector<MoveNest>& nests) {
+  std::uint64_t sites = 0;
+  for (const MoveNest& nest : nests) sites += nest.sites;
+  return sites;
+}
+
 }  // namespace
 
 std::optional<BlockPlan> move_plan(const OperatorGraph& graph, const Work& w, const SchedulePin& pin, const Target& t) {
@@ -32,8 +38,7 @@ std::optional<BlockPlan> move_plan(const OperatorGraph& graph, const Work& w, co
   const Operator& op = graph.operators[w.op.value];
   std::string why;
   BlockPlan plan;
-  plan.sites_m = 0;
-  for (const MoveNest& nest : nests_of(graph, op, w.n, most_sites_of(pin, t), why)) plan.sites_m += nest.sites;
+  plan.sites_m = sites_of(nests_of(graph, op, w.n, most_sites_of(pin, t), why));
   if (plan.sites_m == 0 || plan.sites_m > t.sites()) return std::nullopt;
   plan.block_m = ceil_div(tiles_of(w.m, t.native_tile), plan.sites_m);
   plan.block_n = tiles_of(w.n, t.native_tile);
@@ -45,8 +50,11 @@ void place_moves(SpatialProgram& program, const Target& target, const Work& work
   SectionBuilder build(program, target, work, section);
   const OperatorGraph& graph = *program.operators;
   std::string why;
-  const std::uint64_t most_sites = most_sites_of(pin_of(graph, build.op().id), target);
-  const std::vector<MoveNest> nests = nests_of(graph, build.op(), work.n, most_sites, why);
+  // As many sites as the plan has, which may have been made for a share of them (fit_trip in tile.cpp).
+  std::vector<MoveNest> nests;
+  for (std::uint64_t most = most_sites_of(pin_of(graph, build.op().id), target);
+       most > 0 && sites_of(nests) != work.plan->sites_m; --most)
+    nests = nests_of(graph, build.op(), work.n, most, why);
   for (std::size_t i = 0; i < nests.size(); ++i) {
     const MoveNest& nest = nests[i];
     const std::string number = std::to_string(i);

@@ -165,12 +165,12 @@ std::optional<LaterTensors> later_tensors(const SpatialProgram& program, const R
     const Operator& first = graph.operators[repeat.first.value + j];
     for (std::uint32_t t = 1; t < repeat.trips; ++t) {
       const Operator& op = graph.operators[first.id.value + t * repeat.length];
-      if (work[op.id.value] == nullptr || work[first.id.value] == nullptr ||
-          !agree(*work[first.id.value], *work[op.id.value]))
-        return std::nullopt;
-      const std::vector<OperandId> of_first = operands_of(first), own = operands_of(op);
+      const Work *of_first = work[first.id.value], *of_trip = work[op.id.value];
+      if (of_first == nullptr && of_trip == nullptr) continue;  // another chip's
+      if (of_first == nullptr || of_trip == nullptr || !agree(*of_first, *of_trip)) return std::nullopt;
+      const std::vector<OperandId> firsts = operands_of(first), own = operands_of(op);
       for (std::size_t i = 0; i < own.size(); ++i) {
-        const auto from = tensor[of_first[i].value], to = tensor[own[i].value];
+        const auto from = tensor[firsts[i].value], to = tensor[own[i].value];
         if (!from || !to || !alike_in_trips(program.tensor(*from), program.tensor(*to))) return std::nullopt;
         std::vector<TensorId>& list = later[from->value];
         if (list.size() + 1 == t)

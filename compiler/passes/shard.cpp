@@ -6,6 +6,7 @@
 // holds whole, or writes columns into one, its pages start further on. Slices of other shapes (slice.h: uneven, padded)
 // are lowered and placed each by itself, cut as much like chip 0's, the largest, as their extents let them.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -126,10 +127,23 @@ std::vector<Work> whole_work(const OperatorGraph& graph) {
   return work;
 }
 
+// Whether another chip carries out all of the operator.
+bool idles(const OperatorCut& cut, ChipId chip) {
+  return cut.kind == CutKind::one && cut.home != chip;
+}
+
+// Operators that one chip alone has sites for: it carries them out, and nobody else stores their results.
+OnlyOn only_on_one(const Cuts& cuts) {
+  OnlyOn only;
+  for (const OperatorCut& cut : cuts.operators)
+    only.push_back(cut.kind == CutKind::one && !cut.joined_by ? std::optional(cut.home) : std::nullopt);
+  return only;
+}
+
 // What `chip` holds and computes, as a program of chip 0 that lower, tile and place take from there: its extents, with
-// the offsets of a first slice.
+// the offsets of a first slice. Without what only others have sites for; nobody: with all of it.
 SpatialProgram slice_for(const SpatialProgram& p, const Cuts& cuts, const ShardPlan& plan, ChipId chip,
-                         std::uint32_t tile) {
+                         const OnlyOn& only, std::uint32_t tile) {
   SpatialProgram slice;
   slice.header = p.header;
   slice.header.plan = plan;
@@ -142,7 +156,10 @@ SpatialProgram slice_for(const SpatialProgram& p, const Cuts& cuts, const ShardP
     slice.tensors.push_back(std::move(t));
   }
   for (const Work& whole : p.work) {
+    const ChipId home = mutated("shard.work_of_the_next_chip", chip, ChipId((chip.value + 1) % cuts.chips));
+    if (only[whole.op.value].value_or(home) != home) continue;
     Work w = slice_of(whole, cuts.operators[whole.op.value], cuts.chips, chip);
+    w.id = WorkId(slice.work.size());
     w.chip = ChipId(0);
     w.offset_m = whole.offset_m, w.offset_n = whole.offset_n, w.offset_k = whole.offset_k;
     slice.work.push_back(w);
@@ -150,34 +167,43 @@ SpatialProgram slice_for(const SpatialProgram& p, const Cuts& cuts, const ShardP
   return slice;
 }
 
-// What the slices of other shapes than the first are cut and placed like: the first, cut, with all its work, and placed.
+// What slices of several shapes are cut like, and the sections in which they are placed: as the first of them, or so that
+// all find sites.
 struct Model {
-  SpatialProgram tiled, placed;
+  SpatialProgram tiled;
+  SectionPlan sections;
 };
 
-// The first slice where there is no model's placement yet; then `model`, if it is wanted, keeps how it was cut.
-Result<SpatialProgram> lower_again(SpatialProgram slice, Model* model, const Target& target) {
-  const std::string name = slice.header.name;
-  const bool first = model == nullptr || !model->placed.placement;
-  auto placed = lower(std::move(slice), target)
-                    .then([&](SpatialProgram p) {
-                      return first ? tile(std::move(p), target) : tile_like(std::move(p), model->tiled, target);
-                    })
-                    .then([&](SpatialProgram p) {
-                      if (!first) return place_like(std::move(p), model->placed, target);
-                      if (model != nullptr) model->tiled = p;
-                      return place(std::move(p), target);
-                    });
-  if (placed.ok()) return placed;
+// RDU4107: what a pass says of a slice.
+Result<SpatialProgram> or_rejected(const std::string& name, Result<SpatialProgram> made) {
+  if (made.ok()) return made;
   Diagnostics out;
   auto& d = out.error(Code::RDU4107, name, "a pass rejected the slice of one chip, with {} fault{}",
-                      placed.diagnostics().error_count(), placed.diagnostics().error_count() == 1 ? "" : "s");
-  for (const Diagnostic& cause : placed.diagnostics().list()) {
+                      made.diagnostics().error_count(), made.diagnostics().error_count() == 1 ? "" : "s");
+  for (const Diagnostic& cause : made.diagnostics().list()) {
     d.note(cause.where, "RDU{} {}: {}", static_cast<unsigned>(cause.code), info(cause.code).name, cause.message);
     for (const Note& n : cause.notes) d.notes.push_back(n);
     for (const std::string& h : cause.help) d.help.push_back(h);
   }
   return out;
+}
+
+// A slice as it is; `model`, if it is wanted, keeps how it was cut.
+Result<SpatialProgram> lower_again(SpatialProgram slice, Model* model, const Target& target) {
+  const std::string name = slice.header.name;
+  return or_rejected(name, lower(std::move(slice), target)
+                               .then([&](SpatialProgram p) { return tile(std::move(p), target); })
+                               .then([&](SpatialProgram p) {
+                                 if (model != nullptr) model->tiled = p;
+                                 return place(std::move(p), target);
+                               }));
+}
+// One that goes with the model. It may have no work at all, where others do everything.
+Result<SpatialProgram> lower_like(SpatialProgram slice, const Model& model, const Target& target) {
+  const std::string name = slice.header.name;
+  return or_rejected(name, tile_like(std::move(slice), model.tiled, target).then([&](SpatialProgram p) {
+    return place_in(std::move(p), model.sections, target);
+  }));
 }
 
 // A stage of the slice does what the stage of that name does in the whole: it sits on the same engine.
@@ -200,11 +226,6 @@ void move_pattern(AccessPattern& pattern, std::uint32_t axis, std::uint64_t tile
   pattern.extent_tiles[axis] += tiles;
 }
 
-// Whether another chip carries out all of the operator.
-bool idles(const OperatorCut& cut, ChipId chip) {
-  return cut.kind == CutKind::one && cut.home != chip;
-}
-
 // Slices of different shapes, and which of them each chip has.
 struct Slices {
   std::vector<SpatialProgram> shapes;  // placed; the first is chip 0's
@@ -220,26 +241,41 @@ Result<Slices> slices_of(const SpatialProgram& whole, const Cuts& cuts, const Sh
   Slices slices;
   const auto alike = [](const SpatialProgram& a, const SpatialProgram& b) {
     const auto same_shape = [](const Tensor& x, const Tensor& y) { return x.shape == y.shape; };
-    const auto same_extents = [](const Work& x, const Work& y) { return x.m == y.m && x.n == y.n && x.k == y.k; };
+    const auto same_extents = [](const Work& x, const Work& y) {
+      return x.op == y.op && x.m == y.m && x.n == y.n && x.k == y.k;
+    };
     return std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), same_shape) &&
            std::equal(a.work.begin(), a.work.end(), b.work.begin(), b.work.end(), same_extents);
   };
   std::vector<SpatialProgram> shapes;
+  const OnlyOn only = only_on_one(cuts);
   for (std::uint32_t c = 0; c < cuts.chips; ++c) {
-    SpatialProgram slice = slice_for(whole, cuts, plan, ChipId(c), target.native_tile);
+    SpatialProgram slice = slice_for(whole, cuts, plan, ChipId(c), only, target.native_tile);
     const auto known =
         std::find_if(shapes.begin(), shapes.end(), [&](const SpatialProgram& s) { return alike(s, slice); });
     slices.of_chip.push_back(static_cast<std::uint32_t>(known - shapes.begin()));
     if (known == shapes.end()) shapes.push_back(std::move(slice));
   }
   Model model;
+  const bool apart = std::any_of(only.begin(), only.end(), [](const auto& chip) { return chip.has_value(); });
+  if (apart) {
+    auto all = or_rejected(
+        whole.header.name,
+        tile_for_chips(slice_for(whole, cuts, plan, ChipId(0), OnlyOn(only.size()), target.native_tile), only, target));
+    if (!all.ok()) return all.diagnostics();
+    slices.notes = all.diagnostics();
+    model.sections = sections_for_chips(*all, only, target);
+    model.tiled = std::move(*all);
+  }
   for (SpatialProgram& shape : shapes) {
-    auto placed = lower_again(std::move(shape), shapes.size() > 1 ? &model : nullptr, target);
+    const bool is_model = !apart && slices.shapes.empty();
+    auto placed = is_model ? lower_again(std::move(shape), shapes.size() > 1 ? &model : nullptr, target)
+                           : lower_like(std::move(shape), model, target);
     if (!placed.ok()) return placed.diagnostics();
-    if (slices.shapes.empty()) slices.notes = placed.diagnostics();
+    if (is_model) slices.notes = placed.diagnostics();
     inherit_engines(*placed, program);
     slices.shapes.push_back(std::move(*placed));
-    if (slices.shapes.size() == 1 && shapes.size() > 1) model.placed = slices.shapes.front();
+    if (is_model) model.sections = sections_of(slices.shapes.front());
     if (slices.shapes.back().sections == slices.shapes.front().sections) continue;
     Diagnostics out;
     out.error(Code::RDU4107, whole.header.name,
@@ -255,8 +291,10 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
   std::vector<const SpatialProgram*> each;
   for (std::uint32_t c = 0; c < cuts.chips; ++c) each.push_back(&slices.of(ChipId(c)));
   SpatialProgram all = side_by_side(each);
-  // Of every chip: its slice has the operands and operators that the others have.
-  const std::size_t tensors = slices.shapes.front().tensors.size(), work = slices.shapes.front().work.size();
+  // Of every chip: its slice has the operands that the others have.
+  const std::size_t tensors = slices.shapes.front().tensors.size();
+  std::vector<std::size_t> works_before;  // by chip: of those before it
+  for (std::size_t c = 0, n = 0; c < each.size(); n += each[c++]->work.size()) works_before.push_back(n);
   for (Tensor& t : all.tensors) {
     const std::size_t original = t.id.value % tensors;
     const std::string name = std::move(t.name);
@@ -285,7 +323,7 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
     if (cut.kind == CutKind::none || cut.kind == CutKind::one) continue;
     const Work& first =
         *std::find_if(slice.work.begin(), slice.work.end(), [&](const Work& w) { return w.op == op.id; });
-    const Work& own = all.work[first.id.value + chip.value * work];
+    const Work& own = all.work[works_before[chip.value] + first.id.value];
     const auto move = [&](TensorId tensor, AccessPattern& pattern, std::int64_t rows, std::int64_t cols) {
       const Tensor& mine = all.tensor(tensor);
       const Tensor& theirs = slice.tensors[tensor.value % tensors];
@@ -564,15 +602,19 @@ class Joiner {
 std::vector<SummationTree> trees_of(const SpatialProgram& all, const Slices& slices, const Cuts& cuts,
                                     const std::vector<ChipId>& ring) {
   std::vector<SummationTree> trees;
-  for (std::size_t t = 0; t < slices.shapes.front().trees.size(); ++t) {
-    const SummationTree& first = slices.shapes.front().trees[t];
+  std::map<OperatorId, const SummationTree*> first_of;  // a slice has one of an operator
+  for (const SpatialProgram& slice : slices.shapes)
+    for (const SummationTree& tree : slice.trees) first_of.try_emplace(tree.op, &tree);
+  for (const auto& [op, any] : first_of) {
+    const SummationTree& first = *any;
     std::vector<Sum> parts;
     for (const ChipId chip : ring) {
-      if (idles(cuts.operators[first.op.value], chip)) continue;
+      if (idles(cuts.operators[op.value], chip)) continue;
+      const std::vector<SummationTree>& own = slices.of(chip).trees;
+      const auto tree = std::find_if(own.begin(), own.end(), [&](const SummationTree& t) { return t.op == first.op; });
       for (const Work& w : all.work)
-        if (w.op == first.op && w.chip == chip)
-          parts.push_back(
-              moved_to(slices.of(chip).trees[t].nodes, mutated("shard.tree_of_one_chip", chip, ChipId(0)), w.offset_k));
+        if (w.op == op && w.chip == chip)
+          parts.push_back(moved_to(tree->nodes, mutated("shard.tree_of_one_chip", chip, ChipId(0)), w.offset_k));
     }
     if (cuts.operators[first.op.value].kind == CutKind::row) parts = {left_deep(parts)};
     for (Sum& nodes : parts) {

@@ -1,6 +1,8 @@
 // Which sites of a chip a group gets.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -10,6 +12,28 @@ namespace rdusim {
 
 // How many sites an operator takes of a chip, all its stages together. Requires a work with a plan.
 std::uint64_t sites_wanted(const OperatorGraph& graph, const Work& work, const Target& target);
+
+// How many sites are taken of each of several chips that run side by side.
+class SitesOfChips {
+ public:
+  // Of one chip, or of all.
+  void take(std::optional<ChipId> chip, std::uint64_t sites) { (chip ? of_[*chip] : of_all_) += sites; }
+  std::uint64_t taken(std::optional<ChipId> chip) const {
+    if (!chip) return most();
+    const auto own = of_.find(*chip);
+    return of_all_ + (own == of_.end() ? 0 : own->second);
+  }
+  // Of the chip of which most are.
+  std::uint64_t most() const {
+    std::uint64_t n = 0;
+    for (const auto& [chip, sites] : of_) n = std::max(n, sites);
+    return of_all_ + n;
+  }
+
+ private:
+  std::uint64_t of_all_ = 0;
+  std::map<ChipId, std::uint64_t> of_;
+};
 
 // Gives out the sites of one chip, each once, for the stages that are configured together. Deterministic.
 class SiteAllocator {

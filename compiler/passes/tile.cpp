@@ -413,15 +413,15 @@ void tell_why(const SpatialProgram& program, const Work& w, bool pinned, const T
 // Where one trip of what repeats asks for more sites than a chip has, its operators are cut again, each for its share of
 // them: then the trip is one section, whose weights stream while the operators before them compute. Left as it was where
 // that does not help.
-void fit_trip(SpatialProgram& program, const Repeat& repeat, const Target& target) {
+void fit_trip(SpatialProgram& program, const Repeat& repeat, const OnlyOn& only, const Target& target) {
   const OperatorGraph& graph = *program.operators;
   std::vector<Work*> works;
   for (Work& w : program.work)
     if (w.op.value >= repeat.first.value && w.op.value < repeat.first.value + repeat.length) works.push_back(&w);
   const auto all = [&] {
-    std::uint64_t n = 0;
-    for (const Work* w : works) n += sites_wanted(graph, *w, target);
-    return n;
+    SitesOfChips sites;
+    for (const Work* w : works) sites.take(only[w->op.value], sites_wanted(graph, *w, target));
+    return sites.most();
   };
   std::vector<BlockPlan> before;
   for (const Work* w : works) before.push_back(*w->plan);
@@ -447,6 +447,10 @@ void fit_trip(SpatialProgram& program, const Repeat& repeat, const Target& targe
 
 Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
   if (!program.operators) return program;
+  return tile_for_chips(std::move(program), OnlyOn(program.operators->operators.size()), target);
+}
+
+Result<SpatialProgram> tile_for_chips(SpatialProgram program, const OnlyOn& only, const Target& target) {
   Diagnostics out;
   const OperatorGraph& graph = *program.operators;
   // Slices of one shape get one plan: every chip's is the first one's, every trip's that of the first.
@@ -477,7 +481,7 @@ Result<SpatialProgram> tile(SpatialProgram program, const Target& target) {
   }
   if (out.has_errors()) return out;
   if (std::none_of(given.begin(), given.end(), [](bool g) { return g; }))
-    for (const Repeat& r : repeats) fit_trip(program, r, target);
+    for (const Repeat& r : repeats) fit_trip(program, r, only, target);
   for (std::size_t i = 0; i < program.work.size(); ++i)
     if (Work& w = program.work[i]; !given[i]) w.plan = planned.at({first[w.op.value], w.m, w.n, w.k})->plan;
   return program;
@@ -490,9 +494,10 @@ Result<SpatialProgram> tile_like(SpatialProgram program, const SpatialProgram& m
     return std::tuple(tiles_of(w.m, target.native_tile), tiles_of(w.n, target.native_tile),
                       tiles_of(w.k, target.native_tile));
   };
-  for (std::size_t i = 0; i < program.work.size(); ++i) {
-    Work& w = program.work[i];
-    const Work& like = model.work[i];
+  std::vector<const Work*> of_model(graph.operators.size());
+  for (const Work& w : model.work) of_model[w.op.value] = &w;
+  for (Work& w : program.work) {
+    const Work& like = *of_model[w.op.value];
     if (w.plan) continue;
     if (tiles(w) == tiles(like)) {
       w.plan = like.plan;

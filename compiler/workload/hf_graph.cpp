@@ -67,6 +67,7 @@ class GraphBuilder {
         types_(types_of(config, request)),
         decode_(request.phase == DecoderPhase::decode),
         scattered_(request.sequence_parallel),
+        experts_apart_(request.experts_parallel),
         batch_(request.batch),
         context_(context_of(config, request)),
         positions_(decode_ ? 1 : context_),
@@ -186,8 +187,8 @@ class GraphBuilder {
     return apply(OperatorKind::rms_norm, name, {in, scale}, {rows, w.shape.front()}, std::move(a));
   }
 
-  // `in` in the dtype of linear layers.
-  OperandId narrowed(OperandId in) {
+  // `in` in the dtype of linear layers. `a`: attributes of the operator that makes it so.
+  OperandId narrowed(OperandId in, const OperatorAttributes& a = {}) {
     if (types_.linear == types_.other) return in;
     const auto known = narrowed_.find(in);
     if (known != narrowed_.end()) return known->second;
@@ -196,7 +197,7 @@ class GraphBuilder {
     result.dtype = types_.linear;
     const std::string name = o.name + ".narrowed";
     const Extents shape = o.shape;
-    const OperandId out = apply(OperatorKind::cast, name, {in}, shape, {}, result);
+    const OperandId out = apply(OperatorKind::cast, name, {in}, shape, a, result);
     narrowed_.emplace(in, out);
     return out;
   }
@@ -354,7 +355,8 @@ class GraphBuilder {
   // ---- a mixture of experts, of which each token's are known: those that no token goes to have weights and nothing else
 
   // `rows` of `in`, by their numbers; `in` itself where those are all, in order.
-  OperandId rows_of(const std::string& name, OperandId in, const std::vector<std::int64_t>& rows) {
+  OperandId rows_of(const std::string& name, OperandId in, const std::vector<std::int64_t>& rows,
+                    const OperatorAttributes& a = {}) {
     const Extents shape = graph_.operand(in).shape;
     if (static_cast<std::int64_t>(rows.size()) == shape.front() && std::is_sorted(rows.begin(), rows.end()) &&
         std::adjacent_find(rows.begin(), rows.end()) == rows.end())
@@ -362,7 +364,7 @@ class GraphBuilder {
     const auto count = static_cast<std::int64_t>(rows.size());
     const OperandId indices =
         operand(name + ".indices", TensorRole::input, {count}, DType::int32, ValuesFill{rows, {}});
-    return apply(OperatorKind::gather, name, {in, indices}, {count, shape.back()});
+    return apply(OperatorKind::gather, name, {in, indices}, {count, shape.back()}, a);
   }
 
   // Each token's weights of all experts: the softmax over those that it goes to, zero for the others; or the softmax over
@@ -399,20 +401,25 @@ class GraphBuilder {
     if (tokens.empty()) return std::nullopt;
     const auto count = static_cast<std::int64_t>(tokens.size());
     const std::string name = fmt::format("{}experts.{}.", at_moe, e);
-    OperatorAttributes turned;
+    OperatorAttributes here;  // of all that is done of this expert
+    if (experts_apart_) here.alone = {e, c_.experts->experts};
+    OperatorAttributes turned = here;
     turned.transposed = true;
     const Extents wide = {count, c_.experts->intermediate}, narrow = {count, c_.hidden};
-    const OperandId in = narrowed(rows_of(name + "tokens", x, tokens));
+    const OperandId own_rows = rows_of(name + "tokens", x, tokens, here);
+    const OperandId in = own_rows == x ? narrowed(x) : narrowed(own_rows, here);
     const OperandId gate = apply(OperatorKind::matmul, name + "gate_proj", {in, w1}, wide, turned);
     const OperandId up = apply(OperatorKind::matmul, name + "up_proj", {in, w3}, wide, turned);
-    const OperandId activated = apply(activation(), name + "activation", {gate}, wide);
-    const OperandId product = apply(OperatorKind::multiply, name + "gated", {activated, up}, wide);
-    const OperandId out = apply(OperatorKind::matmul, name + "down_proj", {narrowed(product), w2}, narrow, turned);
-    OperatorAttributes own;
+    const OperandId activated = apply(activation(), name + "activation", {gate}, wide, here);
+    const OperandId product = apply(OperatorKind::multiply, name + "gated", {activated, up}, wide, here);
+    const OperandId out =
+        apply(OperatorKind::matmul, name + "down_proj", {narrowed(product, here), w2}, narrow, turned);
+    OperatorAttributes own = here;
     own.begin = {0, e};
     own.end = {rows_, e + 1};
     const OperandId of_all = apply(OperatorKind::slice, name + "weight", {weights}, {rows_, 1}, std::move(own));
-    return apply(OperatorKind::multiply, name + "weighted", {out, rows_of(name + "weights", of_all, tokens)}, narrow);
+    return apply(OperatorKind::multiply, name + "weighted", {out, rows_of(name + "weights", of_all, tokens, here)},
+                 narrow, here);
   }
 
   // Each token's experts are added in rising number.
@@ -493,7 +500,8 @@ class GraphBuilder {
   HfFiles& files_;
   DecoderTypes types_;
   bool decode_;
-  bool scattered_;  // by rows, between attention and MLP
+  bool scattered_;      // by rows, between attention and MLP
+  bool experts_apart_;  // each on a chip of its own
   std::int64_t batch_;
   std::int64_t context_;
   std::int64_t positions_;  // of a sequence in this step
@@ -555,8 +563,9 @@ Result<OperatorGraph> decoder_graph(const std::string& name, const DecoderConfig
   if (out.has_errors()) return out;
   const bool mixture =
       std::any_of(config.layers.begin(), config.layers.end(), [](const DecoderLayer& l) { return l.experts; });
-  if (!mixture && !request.routing.empty()) {
-    out.error(Code::RDU1046, config.where, "a routing is given, and '{}' has no experts in the layers asked for",
+  if (!mixture && (!request.routing.empty() || request.experts_parallel)) {
+    out.error(Code::RDU1046, config.where, "{}, and '{}' has no experts in the layers asked for",
+              request.routing.empty() ? "experts are to lie on chips of their own" : "a routing is given",
               config.architecture);
     return out;
   }

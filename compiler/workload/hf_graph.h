@@ -14,6 +14,8 @@
 //   sequence parallel
 //             the embedding, and what leaves attention and MLP, is scattered by rows, so that residuals and norms between
 //             work on each chip's rows; the last norm then takes all rows, of which the last of each sequence are kept
+//   experts   parallel: all that is done of expert e of E is for one chip (`alone = [e, E]`), whose result the others are
+//             sent; router, weights and the sum of each token's experts are as in the other form
 //   fp8       what meets an fp8 matrix is cast before; results are bf16
 #pragma once
 

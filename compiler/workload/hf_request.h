@@ -24,6 +24,7 @@ struct DecoderRequest {
   std::optional<DType> dtype = {};           // bf16, fp32 or an fp8; absent: the weights' own
   std::string routing = {};                  // file of the tokens' experts (hf_routing.h), of a model that has some
   bool sequence_parallel = false;            // what is not in heads or in the MLP is spread over chips by its rows
+  bool experts_parallel = false;             // each expert on one chip, instead of a part of it on each
 };
 
 // The types of what a decoder holds. fp8 is for the linear layers of attention and MLP; embedding, head, norms, router,

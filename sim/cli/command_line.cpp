@@ -22,7 +22,7 @@ namespace {
 struct Raw {
   CompileRequest compile;
   std::optional<std::uint32_t> compile_chips;
-  std::string shard, size_by = "throughput", collective = "auto", phase, dtype, routing;
+  std::string shard, size_by = "throughput", collective = "auto", phase, dtype, routing, experts;
   std::optional<std::uint32_t> batch, context, layers;
   bool sequence_parallel = false;
   RunRequest run;
@@ -124,6 +124,8 @@ Commands describe(CLI::App& app, Raw& raw) {
                         "positions that attention sees, of a Hugging Face model (default: 4096, or all that it has)");
   c.compile->add_option("--routing", raw.routing,
                         "of a mixture of experts: a file with a line a token, its experts, as 6,2");
+  c.compile->add_option("--experts", raw.experts,
+                        "of a mixture of experts: sharded (default: each over all chips) or parallel (each on one)");
   c.compile->add_flag("--sequence-parallel", raw.sequence_parallel,
                       "spread norms and residuals of a Hugging Face model over the chips, by rows of tokens");
   c.compile->add_option("--layers", raw.layers, "only the first so many, of a Hugging Face model");
@@ -256,14 +258,13 @@ TreeCommand tree_of(const CLI::App& app) {
 // What is asked of a Hugging Face model; nothing may be asked so of another workload.
 Result<DecoderRequest> decoder_request(const Raw& raw) {
   if (!is_hf_model(raw.compile.workload)) {
-    if (raw.phase.empty() && raw.dtype.empty() && raw.routing.empty() && !raw.batch && !raw.context && !raw.layers &&
-        !raw.sequence_parallel)
+    if (raw.phase.empty() && raw.dtype.empty() && raw.routing.empty() && raw.experts.empty() && !raw.batch &&
+        !raw.context && !raw.layers && !raw.sequence_parallel)
       return DecoderRequest{};
     return usage(
-        "--phase, --batch, --context, --layers, --dtype, --routing and --sequence-parallel belong to a Hugging Face "
-        "model, a config.json or "
-        "a "
-        "folder that has one");
+        "--phase, --batch, --context, --layers, --dtype, --routing, --experts and --sequence-parallel belong to a "
+        "Hugging "
+        "Face model, a config.json or a folder that has one");
   }
   DecoderRequest r;
   Diagnostics wrong;
@@ -283,6 +284,9 @@ Result<DecoderRequest> decoder_request(const Raw& raw) {
   if (raw.layers) r.layers = *raw.layers;
   r.sequence_parallel = raw.sequence_parallel;
   r.routing = raw.routing;
+  if (!raw.experts.empty() && raw.experts != "sharded" && raw.experts != "parallel")
+    return usage(fmt::format("--experts is sharded or parallel, not '{}'", raw.experts));
+  r.experts_parallel = raw.experts == "parallel";
   return r;
 }
 

@@ -61,6 +61,7 @@ enum class Input {
   exchange,         // columns of three chips for rows
   line,             // a product of one of three chips, sent along them
   chunks,           // the same, in chunks
+  pair_alone,       // a pair of products by one of three chips, the second's sent to all
   rows,             // of two chips each, worked on, and gathered
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
@@ -254,6 +255,11 @@ Compiled input(Input which) {
       return sharded(
           one_matmul_alone(1, 3, 48, 64, 96), sn40l(),
           over(3, ShardKind::row, Kind::all_reduce, which == Input::line ? Algorithm::ring : Algorithm::direct));
+    case Input::pair_alone: {
+      Compiled c = sharded(two_matmuls(32, 64, 96, 64), sn40l(), over(3, ShardKind::row));
+      for (Operator& op : c.graph.operators) op.attributes.alone = {1, 3};
+      return c;
+    }
     case Input::rows:
       return sharded(scattered_chain(64, 128, 64), sn40l(),
                      over(2, ShardKind::row, Kind::all_reduce, Algorithm::direct));
@@ -429,6 +435,7 @@ constexpr Row table[] = {
     {"collective.scattered_to_the_next", Input::scatter, Who::verifier, Code::RDU3032},
     {"expand.part_of_the_next_member", Input::scatter, Who::verifier, Code::RDU3024},
     {"expand.exchange_sends_its_own", Input::exchange, Who::verifier, Code::RDU3024},
+    {"shard.work_of_the_next_chip", Input::pair_alone, Who::verifier, Code::RDU3037},
     {"shard.broadcast_from_the_last", Input::line, Who::verifier, Code::RDU3018},
     {"expand.broadcast_skips_the_last", Input::line, Who::verifier, Code::RDU3004},
     {"expand.broadcast_sends_one_chunk", Input::chunks, Who::verifier, Code::RDU3024},
@@ -488,14 +495,15 @@ TEST_CASE("every mistake that the compiler can be made to make is caught by the 
 }
 
 TEST_CASE("what is compiled without a mistake passes") {
-  for (const Input which : {Input::slices,          Input::direct,      Input::ring,
-                            Input::through_one,     Input::halving,     Input::tree,
-                            Input::hierarchical,    Input::ring_reduce, Input::scatter,
-                            Input::scatter_levels,  Input::exchange,    Input::line,
-                            Input::chunks,          Input::rows,        Input::gather,
-                            Input::ring_gather,     Input::trains,      Input::ring_trains,
-                            Input::transposed,      Input::attention,   Input::stack,
-                            Input::direct_wormhole, Input::moves,       Input::rotary}) {
+  for (const Input which : {Input::slices,         Input::direct,          Input::ring,
+                            Input::through_one,    Input::halving,         Input::tree,
+                            Input::hierarchical,   Input::ring_reduce,     Input::scatter,
+                            Input::scatter_levels, Input::exchange,        Input::line,
+                            Input::pair_alone,     Input::chunks,          Input::rows,
+                            Input::gather,         Input::ring_gather,     Input::trains,
+                            Input::ring_trains,    Input::transposed,      Input::attention,
+                            Input::stack,          Input::direct_wormhole, Input::moves,
+                            Input::rotary}) {
     const Compiled c = input(which);
     const auto program = compile_with("", c);
     REQUIRE(program.ok());

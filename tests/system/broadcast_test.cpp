@@ -123,6 +123,48 @@ TEST_CASE("what one chip looks up and normalises gives the bits that all would h
   CHECK(shown.find("table_c2") == std::string::npos);
 }
 
+// Six products of one operand by chips alone, four on the first of two, added up.
+std::string unequal_shares(const std::string& of_each) {
+  const auto tensor = [](const std::string& name, const std::string& role, const std::string& shape, int modulus) {
+    return "[tensors." + name + "]\nrole = \"" + role + "\"\nshape = [" + shape +
+           "]\ndtype = \"int8\"\nfill = { pattern = { modulus = " + std::to_string(modulus) + ", shift = 3 } }\n";
+  };
+  std::string out = "name = \"shares\"\n" + tensor("x", "input", "32, 96", 11), ops, sum = "p0";
+  for (int i = 0; i < 6; ++i) {
+    const std::string n = std::to_string(i);
+    out += tensor("w" + n, "weight", "96, 64", 13 + 2 * i) + "[tensors.p" + n + "]\n";
+    ops += "[[ops]]\nname = \"m" + n + "\"\nkind = \"matmul\"\nin = [\"x\", \"w" + n + "\"]\nout = \"p" + n + "\"\n";
+    if (!of_each.empty()) ops += "alone = [" + std::string(i < 4 ? "0" : "1") + ", 2]\n";
+    ops += "[schedule.m" + n + "]\n" + of_each;
+    if (i == 0) continue;
+    out += "[tensors.s" + n + "]\n" + (i == 5 ? "role = \"output\"\n" : "");
+    ops += "[[ops]]\nkind = \"add\"\nin = [\"" + sum + "\", \"p" + n + "\"]\nout = \"s" + n + "\"\n";
+    sum = "s" + n;
+  }
+  return out + ops;
+}
+
+TEST_CASE("chips that do unequal shares alone meet in the same sections, as many as the fullest of them asks for") {
+  const Folder folder;
+  folder.write("workload.toml", unequal_shares("unroll_m = 1\nunroll_n = 2\n"));
+  const auto outcome = [&](const std::string& chips, const std::string& target) {
+    rdusim_ok({"compile", "workload.toml", "-o", "prog.bin", "--target", target, "--chips", chips, "--shard", "tensor"},
+              folder);
+    const Json report = run(folder);
+    check_exact_pass(report);
+    return report;
+  };
+  for (const std::string& target : {std::string("sn40l"), barrier_target()}) {
+    CAPTURE(target);
+    const std::string expected = text(outcome("1", target), "outputs", 0, "sha256");
+    for (const std::string chips : {"2", "4"}) {
+      const Json report = outcome(chips, target);
+      CHECK(text(report, "outputs", 0, "sha256") == expected);
+      CHECK(list(report, "collectives").size() == 6);
+    }
+  }
+}
+
 TEST_CASE("a result that nobody reads stays where it is, where results are to be on one chip only") {
   const Folder folder;
   const Matmul workload = on("1, 2", 33, 64, 96);

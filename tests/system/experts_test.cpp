@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "tests/system/command.h"
@@ -25,10 +26,10 @@ constexpr const char* config = R"({
 constexpr const char* recorded = RDUSIM_SOURCE_DIR "/tests/system/mixtral-8x7b-b64.csv";
 
 Json compiled_and_run(const Folder& folder, const std::string& phase, const std::string& context,
-                      const std::string& chips) {
+                      const std::string& chips, const std::string& experts = "sharded") {
   folder.write("config.json", config);
   rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--chips", chips, "--shard", "tensor", "--phase", phase,
-             "--context", context, "--routing", recorded},
+             "--context", context, "--routing", recorded, "--experts", experts},
             folder);
   return run(folder, {"--check", "exact"});
 }
@@ -95,6 +96,101 @@ TEST_CASE("one token goes to two experts: the others have weights in memory and 
   // 2 layers x 8 experts x 64 x 128 of bf16.
   CHECK(shown.find("model.layers.*.block_sparse_moe.experts.*.w1.weight") != std::string::npos);
   CHECK(shown.find("262.14 kB (256.00 KiB) in 16 tensors") != std::string::npos);
+}
+
+// Of each expert of the first layer with a token: the chips that have work of it, as the report has them.
+std::map<int, std::string> chips_of_experts(const Json& report) {
+  std::map<int, std::string> chips;
+  for (const Json& w : list(report, "decisions", "work")) {
+    const std::string name = text(w, "name");
+    const std::size_t at = name.find("experts.");
+    if (name.find("layers.0.") == std::string::npos || at == std::string::npos || !name.ends_with(".gate_proj"))
+      continue;
+    chips[std::stoi(name.substr(at + 8))] += text(w, "chips") + ";";
+  }
+  return chips;
+}
+
+// Nobody splits what an expert adds up, so that the number of chips makes no difference to its bits.
+TEST_CASE("experts on chips of their own give the bits of one chip, each carried out by the chip that it is dealt to") {
+  const Folder folder;
+  const Json alone = compiled_and_run(folder, "prefill", "64", "1");
+  for (const int chips : {2, 4}) {
+    CAPTURE(chips);
+    const Json report = compiled_and_run(folder, "prefill", "64", std::to_string(chips), "parallel");
+    check_exact_pass(report);
+    CHECK(rows_of_experts(report) == 128);
+    for (const Json& o : list(alone, "outputs")) {
+      CAPTURE(text(o, "name"));
+      for (const Json& own : list(report, "outputs"))
+        if (text(own, "name") == text(o, "name")) CHECK(text(own, "sha256") == text(o, "sha256"));
+    }
+    const auto of_experts = chips_of_experts(report);
+    CHECK(of_experts.size() == 8);
+    for (const auto& [expert, on] : of_experts) CHECK(on == std::to_string(expert * chips / 8) + ";");
+    std::size_t broadcasts = 0;
+    for (const Json& c : list(report, "collectives")) broadcasts += text(c, "kind") == "broadcast";
+    CHECK(broadcasts == 8);  // of a layer, for both
+    const std::string shown = rdusim_ok({"show", "prog.bin"}, folder).out;
+    CHECK(shown.find("on one chip alone: ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a step's two experts keep two chips busy, and the others have nothing of them but the results") {
+  const Folder folder;
+  const Json alone = compiled_and_run(folder, "decode", "40", "1");
+  const Json report = compiled_and_run(folder, "decode", "40", "4", "parallel");
+  check_exact_pass(report);
+  const auto of_experts = chips_of_experts(report);
+  CHECK(of_experts == std::map<int, std::string>{{2, "1;"}, {6, "3;"}});
+  CHECK(text(report, "outputs", 0, "sha256") == text(alone, "outputs", 0, "sha256"));
+  const auto read = [&](const std::string& chip) {
+    std::int64_t bytes = 0;
+    for (const Json& m : list(report, "memories"))
+      if (text(m, "name").find(chip) != std::string::npos) bytes += number(m, "read_bytes");
+    return bytes;
+  };
+  CHECK(read("chip0") == read("chip2"));
+  CHECK(read("chip1") == read("chip3"));
+  // 2 layers x 3 matrices of 64 x 128 of bf16 that only these chips read, and what meets them.
+  constexpr std::int64_t matrices = 2 * 3 * 64 * 128 * 2;
+  CHECK(read("chip1") - read("chip0") >= matrices);
+  CHECK(read("chip1") - read("chip0") < matrices + 4096);
+}
+
+TEST_CASE("of 128 experts 60 have tokens, each on one of two chips, in sections that suit both") {
+  const Folder folder;
+  std::string many = config;
+  many.replace(many.find("\"MixtralForCausalLM\"], \"model_type\": \"mixtral\""), 46,
+               "\"Qwen3MoeForCausalLM\"], \"model_type\": \"qwen3_moe\"");
+  many.replace(many.find("\"num_hidden_layers\": 2"), 22,
+               "\"num_hidden_layers\": 1, \"num_experts\": 128, \"moe_intermediate_size\": 32, \"head_dim\": 32, "
+               "\"norm_topk_prob\": true");
+  many.replace(many.find("\"num_local_experts\": 8, \"num_experts_per_tok\": 2"), 48, "\"num_experts_per_tok\": 8");
+  folder.write("config.json", many);
+  const auto outcome = [&](const std::string& chips) {
+    rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--phase", "prefill", "--context", "64", "--chips", chips,
+               "--shard", "tensor", "--experts", "parallel", "--routing",
+               RDUSIM_SOURCE_DIR "/tests/system/qwen3-moe-b64.csv"},
+              folder);
+    return run(folder, {"--check", "exact"});
+  };
+  const Json whole = outcome("1"), report = outcome("2");
+  check_exact_pass(report);
+  CHECK(rows_of_experts(report) == 512);
+  CHECK(chips_of_experts(report).size() == 60);
+  CHECK(text(report, "outputs", 0, "sha256") == text(whole, "outputs", 0, "sha256"));
+}
+
+TEST_CASE("experts are dealt only where there are some, and in a way that there is") {
+  const Folder folder;
+  folder.write("config.json", config);
+  CHECK(rdusim({"compile", "config.json", "-o", "prog.bin", "--experts", "apart"}, folder).status == 2);
+  std::string dense = config;
+  dense.replace(dense.find("MixtralForCausalLM"), 18, "LlamaForCausalLM");
+  folder.write("config.json", dense);
+  CHECK(errors_of(rdusim({"compile", "config.json", "-o", "prog.bin", "--experts", "parallel"}, folder)) == "RDU1046");
+  CHECK_FALSE(folder.has("prog.bin"));
 }
 
 TEST_CASE("what is proved of a program with recorded routing is proved of this input only") {
