@@ -67,11 +67,18 @@ void check_references(const Subject& s, Diagnostics& out) {
   const std::size_t groups = p.placement ? p.placement->groups.size() : 0;
   // Without an operator graph, operators are only names for what belongs together.
   const std::size_t operators = p.operators ? p.operators->operators.size() : std::numeric_limits<std::size_t>::max();
+  const auto check_part = [&](const std::vector<std::int64_t>& alone, const std::string& who) {
+    if (!is_part(alone))
+      out.error(Code::RDU3002, s.where, "{} is for chip [{}], which is not one part, from 0, of several", who,
+                fmt::join(alone, ", "));
+  };
   if (p.operators) {
+    for (const Operand& o : p.operators->operands) check_part(o.alone, fmt::format("operand '{}'", o.name));
     for (const Operator& op : p.operators->operators) {
       const std::string who = fmt::format("operator '{}'", op.name);
       for (OperandId o : op.in) in(o.value, p.operators->operands.size(), who, "operand");
       in(op.out.value, p.operators->operands.size(), who, "operand");
+      check_part(op.attributes.alone, who);
       if (op.kind == OperatorKind::matmul && op.in.size() != 2)
         out.error(Code::RDU3002, s.where, "{} has {} operands, and a matmul has 2", who, op.in.size());
       else if (op.in.empty())

@@ -413,9 +413,7 @@ class Cutter {
   }
   // Who carries it out alone, where one chip does.
   std::optional<ChipId> home_of(const Operator& op) const {
-    if (kinds_[op.id.value] != CutKind::one) return std::nullopt;
-    const auto part = static_cast<std::uint64_t>(op.attributes.alone[0]);
-    return ChipId(part * plan_.chips / static_cast<std::uint64_t>(op.attributes.alone[1]));
+    return kinds_[op.id.value] == CutKind::one ? rdusim::home_of(op.attributes.alone, plan_.chips) : std::nullopt;
   }
   OperandCut result(const Operator& op) const {
     const auto axis = result_axis(graph_, op, kinds_[op.id.value]);
@@ -459,6 +457,7 @@ class Cutter {
       if (!agreed) agreed = here;
       disagree = disagree || *agreed != here;
     });
+    if (!agreed && !operand.alone.empty()) return {{}, rdusim::home_of(operand.alone, plan_.chips), {}};
     if (!agreed && operand.role == TensorRole::weight && operand.shape.size() == 2) {
       // A weight that nobody reads, as an expert's to which no token goes, takes as little room as one that is read.
       const Share rows = plain_share(operand.shape.front(), plan_, tile_);

@@ -276,12 +276,14 @@ Offset<void> put(Builder& b, const Fill& fill) {
 
 Offset<fb::Operand> put(Builder& b, const Operand& operand) {
   // `where` is a place on the computer that compiled: no part of the program.
-  const auto& [id, name, role, shape, dtype, fill, where] = operand;
+  const auto& [id, name, role, shape, dtype, fill, where, alone] = operand;
   const auto name_at = put(b, name);
   const auto shape_at = put(b, shape);
   const auto fill_at = put(b, fill);
+  const auto alone_at = put(b, alone);
   static_cast<void>(where);
-  return fb::CreateOperand(b, id.value, name_at, schema(role), shape_at, schema(dtype), kind_of(fill), fill_at);
+  return fb::CreateOperand(b, id.value, name_at, schema(role), shape_at, schema(dtype), kind_of(fill), fill_at,
+                           alone_at);
 }
 
 Offset<fb::Operator> put(Builder& b, const Operator& op) {
@@ -972,6 +974,7 @@ Operand get_operand(Reader& r, const fb::Operand& row) {
   out.shape = r.numbers(row.shape());
   out.dtype = r.one_of<DType>(row.dtype());
   out.fill = get_fill(r, row);
+  out.alone = r.numbers(row.alone());
   return out;
 }
 

@@ -62,7 +62,7 @@ void fields(Io& io, typename Io::template Ref<ValuesFill> fill) {
 // `where` is a place on the computer that compiled: no part of the program.
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Operand> operand) {
-  auto& [id, name, role, shape, dtype, fill, where] = operand;
+  auto& [id, name, role, shape, dtype, fill, where, alone] = operand;
   static_cast<void>(where);
   io.required("id", id);
   io.required("name", name);
@@ -70,6 +70,7 @@ void fields(Io& io, typename Io::template Ref<Operand> operand) {
   io.required("shape", shape);
   io.shown("dtype", dtype);
   io.shown("fill", fill);
+  io.brief("alone", alone);
 }
 
 template <class Io>

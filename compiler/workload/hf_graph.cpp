@@ -397,12 +397,15 @@ class GraphBuilder {
       return weight(at(each + (mixtral ? of_mixtral : of_others) + ".weight"), e);
     };
     const OperandId w1 = matrix("w1", "gate_proj"), w3 = matrix("w3", "up_proj"), w2 = matrix("w2", "down_proj");
-    const std::vector<std::int64_t> tokens = routing_->tokens_of(e);
-    if (tokens.empty()) return std::nullopt;
-    const auto count = static_cast<std::int64_t>(tokens.size());
-    const std::string name = fmt::format("{}experts.{}.", at_moe, e);
     OperatorAttributes here;  // of all that is done of this expert
     if (experts_apart_) here.alone = {e, c_.experts->experts};
+    const std::vector<std::int64_t> tokens = routing_->tokens_of(e);
+    if (tokens.empty()) {
+      for (const OperandId w : {w1, w3, w2}) graph_.operands[w.value].alone = here.alone;
+      return std::nullopt;
+    }
+    const auto count = static_cast<std::int64_t>(tokens.size());
+    const std::string name = fmt::format("{}experts.{}.", at_moe, e);
     OperatorAttributes turned = here;
     turned.transposed = true;
     const Extents wide = {count, c_.experts->intermediate}, narrow = {count, c_.hidden};

@@ -24,6 +24,16 @@ SchedulePin pin_of(const OperatorGraph& graph, OperatorId op) {
   return none;
 }
 
+bool is_part(const std::vector<std::int64_t>& alone) {
+  constexpr std::int64_t most_parts = std::int64_t{1} << 20;
+  return alone.empty() || (alone.size() == 2 && alone[0] >= 0 && alone[0] < alone[1] && alone[1] <= most_parts);
+}
+
+std::optional<ChipId> home_of(const std::vector<std::int64_t>& alone, std::uint32_t chips) {
+  if (alone.empty()) return std::nullopt;
+  return ChipId(static_cast<std::uint64_t>(alone[0]) * chips / static_cast<std::uint64_t>(alone[1]));
+}
+
 OperandId storage_of(const OperatorGraph& graph, OperandId id) {
   for (std::size_t i = graph.operators.size(); i-- > 0;) {
     const Operator& op = graph.operators[i];

@@ -30,10 +30,12 @@ struct Operand {
   DType dtype = DType::fp32;
   Fill fill;          // ZeroFill for outputs and intermediates
   std::string where;  // position in the workload file, for messages; not part of equality
+  // Of one that no operator reads, which chip has it, as of an operator; empty: all have as much of it.
+  std::vector<std::int64_t> alone = {};
 
   friend bool operator==(const Operand& a, const Operand& b) {
     return a.id == b.id && a.name == b.name && a.role == b.role && a.shape == b.shape && a.dtype == b.dtype &&
-           a.fill == b.fill;
+           a.fill == b.fill && a.alone == b.alone;
   }
 };
 
@@ -190,6 +192,11 @@ struct OperatorGraph {
 
 // What is pinned of an operator; of one that has no table, nothing.
 SchedulePin pin_of(const OperatorGraph& graph, OperatorId op);
+
+// Of `chips` chips the one that carries out, or has, what is `alone` = [i, n] (empty: nothing): floor(i chips / n).
+std::optional<ChipId> home_of(const std::vector<std::int64_t>& alone, std::uint32_t chips);
+// Whether it is [i, n] with 0 <= i < n <= 2^20, or empty.
+bool is_part(const std::vector<std::int64_t>& alone);
 
 // The operand whose memory holds `id`: of an append's result that of its state, else `id` itself. Requires operators in
 // an order in which operands are written before they are read.

@@ -9,8 +9,6 @@
 namespace rdusim {
 namespace {
 
-constexpr std::int64_t most_parts = std::int64_t{1} << 20;  // that operators are dealt in, each to one chip
-
 // a b c ...; nothing where 64 bits do not count it.
 std::optional<std::int64_t> counted_product(std::initializer_list<std::int64_t> factors) {
   std::optional<std::int64_t> out = 1;
@@ -155,9 +153,8 @@ bool check_attributes(const Operator& op, Diagnostics& out) {
   range(Attribute::kv_heads, a.kv_heads >= 1, a.kv_heads, "1 or more");
   range(Attribute::scale, std::isfinite(static_cast<float>(a.scale)), a.scale, "finite, also as fp32");
   range(Attribute::window, a.window >= 0, a.window, "0 for none, or more");
-  const bool is_part =
-      a.alone.empty() || (a.alone.size() == 2 && a.alone[0] >= 0 && a.alone[0] < a.alone[1] && a.alone[1] <= most_parts);
-  range(Attribute::alone, is_part && (a.alone.empty() || !a.scattered), fmt::format("[{}]", fmt::join(a.alone, ", ")),
+  range(Attribute::alone, is_part(a.alone) && (a.alone.empty() || !a.scattered),
+        fmt::format("[{}]", fmt::join(a.alone, ", ")),
         "[i, n], i from 0 to n - 1, of an operator whose result is not scattered");
   if (op.kind == OperatorKind::concat) range(Attribute::axes, a.axes.size() == 1, a.axes.size(), "a list of one axis");
   return out.error_count() == before;

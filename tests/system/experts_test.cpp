@@ -158,6 +158,38 @@ TEST_CASE("a step's two experts keep two chips busy, and the others have nothing
   CHECK(read("chip1") - read("chip0") < matrices + 4096);
 }
 
+TEST_CASE("every chip holds the matrices of its experts and of no others, whether a token goes to them or not") {
+  const Folder folder;
+  for (const std::string chips : {"2", "4"}) {
+    CAPTURE(chips);
+    compiled_and_run(folder, "decode", "40", chips, "parallel");
+    const Json program = parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder).out);
+    std::map<int, std::int64_t> bytes;  // of experts, by chip
+    for (const Json& t : list(program, "tensors")) {
+      const std::string name = text(t, "name");
+      if (name.find("experts.") == std::string::npos || name.find(".weight_c") == std::string::npos) continue;
+      const int expert = std::stoi(name.substr(name.find("experts.") + 8)), chip = static_cast<int>(number(t, "chip"));
+      CHECK(chip == expert * std::stoi(chips) / 8);
+      std::int64_t elements = 2;
+      for (const Json& n : list(t, "shape")) elements *= *n.as_int64();
+      bytes[chip] += elements;
+    }
+    for (int chip = 0; chip < std::stoi(chips); ++chip)
+      CHECK(bytes[chip] == 2 * 8 / std::stoi(chips) * 3 * 64 * 128 * 2);  // layers, experts, matrices of bf16
+  }
+}
+
+TEST_CASE("no fault of experts on chips of their own is missed") {
+  const Folder folder;
+  compiled_and_run(folder, "decode", "40", "2", "parallel");
+  const Json m = parsed(rdusim_ok({"faults", "prog.bin", "--json", "--seeds", "1"}, folder).out);
+  for (const Json& f : list(m, "faults")) {
+    INFO(text(f, "inject"));
+    CHECK(text(f, "fate") != "missed");
+    CHECK(text(f, "fate") != "elsewhere");
+  }
+}
+
 TEST_CASE("of 128 experts 60 have tokens, each on one of two chips, in sections that suit both") {
   const Folder folder;
   std::string many = config;

@@ -71,6 +71,9 @@ TEST_CASE("a dangling reference is found wherever it stands, and stops what woul
       [](SpatialProgram& p) { p.placement->work[0].work = WorkId{9u}; },
       [](SpatialProgram& p) { p.memory->accumulators[0].stage = StageId{99u}; },
       [](SpatialProgram& p) { p.operators->operators[0].in.push_back(OperandId{0u}); },
+      [](SpatialProgram& p) { p.operators->operators[0].attributes.alone = {2, 2}; },
+      [](SpatialProgram& p) { p.operators->operators[0].attributes.alone = {1}; },
+      [](SpatialProgram& p) { p.operators->operands[0].alone = {-1, 2}; },
       [](SpatialProgram& p) { p.placement.reset(); },
   };
   for (const auto& edit : edits) {
