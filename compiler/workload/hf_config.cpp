@@ -215,6 +215,7 @@ class ConfigReader {
       values_.error(Code::RDU1043, config_.latent ? "qk_rope_head_dim" : "head_dim",
                     fmt::format("{} columns of a head rotate, which are no pairs", config_.rotary_columns));
     }
+    check_factors();
     values_.must_be("rope_interleaved", false);
     if (!is(DecoderFamily::deepseek_v3)) values_.must_be("rope_interleave", false);
   }
@@ -254,9 +255,9 @@ class ConfigReader {
                                 s.high_frequency_factor, s.low_frequency_factor));
       }
     } else if (*kind == "yarn") {
-      s.kind = RotaryScalingKind::yarn;
+      read_yarn(inner);
     } else if (*kind == "longrope" || *kind == "su") {
-      s.kind = RotaryScalingKind::longrope;
+      read_longrope(inner);
     } else if (*kind == "dynamic") {
       s.kind = RotaryScalingKind::dynamic;
     } else {
@@ -265,8 +266,58 @@ class ConfigReader {
                               key, *kind));
       return;
     }
-    // The others' numbers are not read, since only their sizes can be asked for.
-    if (s.kind <= RotaryScalingKind::llama3) inner.warn_of_unread({});
+    if (s.kind == RotaryScalingKind::dynamic) inner.number("factor", least, no_limit);
+    inner.warn_of_unread({});
+  }
+
+  // Positions of training: within the object, beside it, or the model's.
+  std::int64_t original_positions(HfValues& inner) {
+    const auto own = inner.integer("original_max_position_embeddings", 1, DecoderLimits::positions);
+    const auto beside = values_.integer("original_max_position_embeddings", 1, DecoderLimits::positions);
+    return own ? *own : beside.value_or(config_.positions);
+  }
+
+  void read_yarn(HfValues& inner) {
+    RotaryScaling& s = config_.scaling;
+    s.kind = RotaryScalingKind::yarn;
+    s.factor = inner.required_number("factor", least, no_limit);
+    s.original_positions = original_positions(inner);
+    s.fast_turns = inner.number("beta_fast", least, no_limit).value_or(32);
+    s.slow_turns = inner.number("beta_slow", least, no_limit).value_or(1);
+    s.whole_pairs = inner.boolean("truncate").value_or(true);
+    if (!out_.has_errors() && s.fast_turns <= s.slow_turns)
+      inner.error(Code::RDU1043, "beta_fast",
+                  fmt::format("'beta_fast' {} is not above beta_slow {}", s.fast_turns, s.slow_turns));
+    const auto grown = [&](double by) { return s.factor <= 1 ? 1.0 : 0.1 * by * std::log(s.factor) + 1; };
+    const auto one = inner.number("mscale", least, no_limit), all = inner.number("mscale_all_dim", least, no_limit);
+    s.amplitude =
+        inner.number("attention_factor", least, no_limit).value_or(one && all ? grown(*one) / grown(*all) : grown(1));
+  }
+
+  void read_longrope(HfValues& inner) {
+    RotaryScaling& s = config_.scaling;
+    s.kind = RotaryScalingKind::longrope;
+    s.original_positions = original_positions(inner);
+    s.short_factors = inner.numbers("short_factor", least, no_limit);
+    s.long_factors = inner.numbers("long_factor", least, no_limit);
+    const double grown = static_cast<double>(config_.positions) / static_cast<double>(s.original_positions);
+    const double amplitude = grown <= 1 || s.original_positions == 1
+                                 ? 1
+                                 : std::sqrt(1 + std::log(grown) / std::log(static_cast<double>(s.original_positions)));
+    inner.number("factor", least, no_limit);  // the library works it out
+    s.amplitude = inner.number("attention_factor", least, no_limit).value_or(amplitude);
+  }
+
+  // A factor for each pair that turns.
+  void check_factors() {
+    const RotaryScaling& s = config_.scaling;
+    if (s.kind != RotaryScalingKind::longrope || out_.has_errors()) return;
+    const auto pairs = static_cast<std::size_t>(config_.rotary_columns / 2);
+    for (const auto& [key, factors] :
+         {std::pair("short_factor", &s.short_factors), std::pair("long_factor", &s.long_factors)})
+      if (factors->size() != pairs)
+        values_.error(Code::RDU1043, "rope_scaling",
+                      fmt::format("'{}' has {} numbers, and {} pairs of columns turn", key, factors->size(), pairs));
   }
 
   // ---- MLP
@@ -522,24 +573,6 @@ class ConfigReader {
 };
 
 }  // namespace
-
-std::string_view name_of(RotaryScalingKind kind) {
-  switch (kind) {
-    case RotaryScalingKind::none:
-      return "none";
-    case RotaryScalingKind::linear:
-      return "linear";
-    case RotaryScalingKind::llama3:
-      return "llama3";
-    case RotaryScalingKind::yarn:
-      return "yarn";
-    case RotaryScalingKind::longrope:
-      return "longrope";
-    case RotaryScalingKind::dynamic:
-      return "dynamic";
-  }
-  return "";
-}
 
 std::vector<std::string_view> known_architectures() {
   std::vector<std::string_view> out;

@@ -52,9 +52,15 @@ enum class RotaryScalingKind : std::uint8_t { none, linear, llama3, yarn, longro
 struct RotaryScaling {
   RotaryScalingKind kind = RotaryScalingKind::none;
   double factor = 1;
-  double low_frequency_factor = 1;      // llama3
-  double high_frequency_factor = 4;     // llama3
-  std::int64_t original_positions = 0;  // llama3: positions of training
+  double low_frequency_factor = 1;         // llama3
+  double high_frequency_factor = 4;        // llama3
+  std::int64_t original_positions = 0;     // llama3, yarn, longrope: positions of training
+  double fast_turns = 32;                  // yarn: pairs that turn so often within those are as they were
+  double slow_turns = 1;                   // yarn: pairs that turn no more often are slower by `factor`
+  bool whole_pairs = true;                 // yarn: the ramp between the two begins and ends at a pair
+  double amplitude = 1;                    // yarn, longrope: of cosines and sines
+  std::vector<double> short_factors = {};  // longrope, a pair each: of contexts within the positions of training
+  std::vector<double> long_factors = {};   // longrope: of longer ones
   friend bool operator==(const RotaryScaling&, const RotaryScaling&) = default;
 };
 
@@ -130,7 +136,5 @@ struct DecoderConfig {
   std::int64_t query_width() const { return heads * head_width; }
   std::int64_t key_value_width() const { return kv_heads * head_width; }
 };
-
-std::string_view name_of(RotaryScalingKind kind);
 
 }  // namespace rdusim

@@ -551,8 +551,6 @@ std::vector<std::string> not_expressible(const DecoderConfig& c) {
   if (c.latent) out.emplace_back("latent attention, whose cache is shared by all heads");
   if (c.attention_cap) out.push_back(fmt::format("attention scores that are capped at {}", *c.attention_cap));
   if (c.attention_sinks) out.emplace_back("attention sinks: a number a head that joins its softmax");
-  if (c.scaling.kind > RotaryScalingKind::llama3)
-    out.push_back(fmt::format("rotary scaling '{}'", name_of(c.scaling.kind)));
   if (!c.latent && c.rotary_columns != c.head_width)
     out.push_back(fmt::format("rotary embedding of {} of a head's {} columns", c.rotary_columns, c.head_width));
   return out;

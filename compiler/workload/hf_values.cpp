@@ -100,6 +100,29 @@ std::optional<std::vector<std::string>> HfValues::texts(std::string_view key) {
   return out;
 }
 
+std::vector<double> HfValues::numbers(std::string_view key, double above, double high) {
+  const Json* value = find(key);
+  if (value == nullptr) {
+    missing(key);
+    return {};
+  }
+  const JsonArray* list = value->as_array();
+  if (list == nullptr ||
+      !std::all_of(list->begin(), list->end(), [](const Json& j) { return j.as_number().has_value(); })) {
+    wrong_kind(key, *value, "an array of numbers");
+    return {};
+  }
+  std::vector<double> out;
+  for (const Json& j : *list) {
+    out.push_back(*j.as_number());
+    if (out.back() > above && out.back() <= high) continue;
+    out_.error(Code::RDU1007, place(j), "a number of '{}' is {}; above {} and up to {} is accepted", shown(key),
+               out.back(), above, high);
+    return {};
+  }
+  return out;
+}
+
 std::int64_t HfValues::required_integer(std::string_view key, std::int64_t low, std::int64_t high) {
   if (find(key) == nullptr) missing(key);
   return integer(key, low, high).value_or(0);

@@ -29,6 +29,9 @@ class HfValues {
   std::optional<std::string> text(std::string_view key);
   std::optional<std::vector<std::string>> texts(std::string_view key);
 
+  // Numbers, each in range; the key must be there (RDU1005). Empty after a fault.
+  std::vector<double> numbers(std::string_view key, double above, double high);
+
   // The same where the key must be there (RDU1005); 0 or empty after a fault.
   std::int64_t required_integer(std::string_view key, std::int64_t low, std::int64_t high);
   double required_number(std::string_view key, double above, double high);

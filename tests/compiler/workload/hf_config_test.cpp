@@ -5,6 +5,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -249,6 +250,30 @@ TEST_CASE("newer files give the rotary base within rope_parameters") {
   CHECK(c.rotary_theta == 12345.0);
   CHECK(c.scaling.kind == RotaryScalingKind::linear);
   CHECK(c.scaling.factor == 4.0);
+}
+
+TEST_CASE("scalings by yarn and longrope are read with what the library takes where their keys are absent") {
+  const auto yarn = [](const std::string& keys) {
+    return parsed(llama(R"(, "rope_scaling": {"type": "yarn", "factor": 40.0)" + keys + "}")).scaling;
+  };
+  const RotaryScaling plain = yarn("");
+  CHECK(plain.original_positions == parsed(llama()).positions);
+  CHECK(plain.fast_turns == 32);
+  CHECK(plain.slow_turns == 1);
+  CHECK(plain.whole_pairs);
+  CHECK(plain.amplitude == doctest::Approx(1.3688879454).epsilon(1e-10));
+  CHECK(yarn(R"(, "mscale": 1.0, "mscale_all_dim": 1.0)").amplitude == 1);  // DeepSeek-V3's
+  CHECK(yarn(R"(, "attention_factor": 1.5, "mscale": 2.0, "mscale_all_dim": 1.0)").amplitude == 1.5);
+  CHECK(yarn(R"(, "original_max_position_embeddings": 32, "truncate": false, "beta_fast": 8)").original_positions ==
+        32);
+
+  const DecoderConfig c = parsed(llama(R"(, "original_max_position_embeddings": 16, "rope_scaling": {"type": "longrope",
+    "short_factor": [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5], "long_factor": [2, 3, 4, 5, 6, 7, 8, 9]})"));
+  CHECK(c.scaling.original_positions == 16);
+  CHECK(c.scaling.short_factors[1] == 1.5);
+  CHECK(c.scaling.long_factors[7] == 9);
+  const double grown = static_cast<double>(c.positions) / 16;
+  CHECK(c.scaling.amplitude == doctest::Approx(std::sqrt(1 + std::log(grown) / std::log(16.0))).epsilon(1e-12));
 }
 
 TEST_CASE("an unknown key is told once, at its place, and the nearest known one named") {
