@@ -282,19 +282,18 @@ void gather_by_levels(Steps& steps, const TwoLevels& levels, Bytes whole) {
   steps.add(first);
   steps.add(then);
 }
-// To those of the first member's node and to one of each other, which sends to the others of its own.
+// The first of each node to those beside it and to the nodes below in a tree, level by level.
 void broadcast_by_levels(Steps& steps, const std::vector<std::vector<std::uint32_t>>& nodes, Bytes whole) {
-  std::vector<Flow> first, then;
-  for (const auto& node : nodes) {
-    const bool here = std::find(node.begin(), node.end(), 0u) != node.end();
-    for (const std::uint32_t m : node) {
-      if (m == 0) continue;
-      const bool directly = here || m == node.front();
-      (directly ? first : then).push_back({directly ? 0 : node.front(), m, whole});
-    }
+  const BinaryTree tree(static_cast<std::uint32_t>(nodes.size()));
+  std::vector<std::vector<Flow>> levels;
+  for (std::uint32_t v = 0; v < nodes.size(); ++v) {
+    const std::uint32_t level = tree.depth(v);
+    if (levels.size() <= level) levels.resize(level + 1);
+    for (std::size_t i = 1; i < nodes[v].size(); ++i) levels[level].push_back({nodes[v].front(), nodes[v][i], whole});
+    for (const std::uint32_t below : tree.children(v))
+      levels[level].push_back({nodes[v].front(), nodes[below].front(), whole});
   }
-  steps.add(first);
-  steps.add(then);
+  for (const std::vector<Flow>& level : levels) steps.add(level);
 }
 std::vector<Flow> to_first(std::size_t n, Bytes bytes) {
   std::vector<Flow> flows;
@@ -407,7 +406,7 @@ CollectiveCost estimate_collective(CollectiveKind kind, CollectiveAlgorithm algo
         std::erase_if(flows, [](const Flow& f) { return f.from == 0 || f.to == 0; });
         steps.add(flows);
       } else if (algorithm == CollectiveAlgorithm::hierarchical) {
-        broadcast_by_levels(steps, by_node(members, target.node_chips), whole);
+        broadcast_by_levels(steps, nodes_from_first(members, target.node_chips), whole);
       } else {
         steps.add(from_first(n, whole));
       }

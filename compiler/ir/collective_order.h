@@ -49,6 +49,17 @@ inline std::vector<std::vector<std::uint32_t>> by_node(const std::vector<ChipId>
   return nodes;
 }
 
+// The same, turned so that the first member's node comes first, and in it that member.
+inline std::vector<std::vector<std::uint32_t>> nodes_from_first(const std::vector<ChipId>& members,
+                                                                std::uint32_t node_chips) {
+  std::vector<std::vector<std::uint32_t>> nodes = by_node(members, node_chips);
+  const auto has_first = [](const auto& node) { return std::find(node.begin(), node.end(), 0u) != node.end(); };
+  std::rotate(nodes.begin(), std::find_if(nodes.begin(), nodes.end(), has_first), nodes.end());
+  std::vector<std::uint32_t>& own = nodes.front();
+  std::rotate(own.begin(), std::find(own.begin(), own.end(), 0u), own.end());
+  return nodes;
+}
+
 // A binary tree over 0 .. n - 1: 0 is the root, and the two halves of what follows a node are the trees below it, each
 // with its first at its root. So subtrees are neighbours, and of two nodes of eight one is the left half's.
 class BinaryTree {

@@ -234,7 +234,8 @@ SiteDemand broadcast_counts(CollectiveAlgorithm algorithm, std::uint32_t chips, 
   bool sent_on = false;
   if (algorithm == CollectiveAlgorithm::ring) sent_on = chips > 2;
   if (algorithm == CollectiveAlgorithm::tree) sent_on = chips > 3;
-  if (algorithm == CollectiveAlgorithm::hierarchical) sent_on = node_chips > 1 && chips > node_chips + 1;
+  if (algorithm == CollectiveAlgorithm::hierarchical)
+    sent_on = (node_chips > 1 && chips > node_chips + 1) || (node_chips != 0 && ceil_div(chips, node_chips) > 3);
   return {1, sent_on ? 2u : 1u, 0, 0, 0, 0};
 }
 

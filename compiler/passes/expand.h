@@ -22,8 +22,8 @@
 //   all_to_all   direct only: of pages with all rows, each member is sent its part by each other.
 //   broadcast    through_one: the first member sends whole pages to each other. direct: a page is cut in a chunk a member but
 //                the first, which sends each its own; from there it goes to the rest. ring: along the line 0, 1, ..., n - 1.
-//                tree: as an all-reduce's goes down. hierarchical: to those of the first's node and to one of each other
-//                node, which sends to the others of its own.
+//                tree: as an all-reduce's goes down. hierarchical: the same from node to node, to one member of each, which
+//                also sends to the others of its own.
 //   hierarchical on a machine of nodes, all_reduce: as direct's first half within each node, then between those of all
 //                nodes that have the same chunk, then as direct's second half. A node of fewer members than another deals
 //                its chunks to them in turn. all_gather: to those of the node and to one of each other node, which sends

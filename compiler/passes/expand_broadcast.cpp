@@ -1,5 +1,4 @@
 // The forms of a broadcast: every member is given the pages that the first one has.
-#include <algorithm>
 #include <utility>
 
 #include "compiler/ir/collective_order.h"
@@ -75,32 +74,23 @@ void Expansion::broadcast_along_tree() {
   }
 }
 
-// As hierarchical_gather() of the first member alone.
+// The first of each node, the first member of its own, sends to those beside it and to the nodes below in a tree.
 void Expansion::broadcast_by_levels() {
-  const Landing own = {members_.front().source, members_.front().buffer};
-  store_whole(0, own.recv, own.buffer);
-  const auto nodes = by_node(collective_.members, target_.node_chips);
-  std::vector<std::uint32_t> to;
-  std::vector<std::vector<std::uint32_t>> beside;  // by receiver: to whom it sends
-  for (const auto& node : nodes) {
-    const bool here = std::find(node.begin(), node.end(), 0u) != node.end();
-    for (const std::uint32_t m : node) {
-      if (m == 0) continue;
-      if (here || m == node.front()) {
-        to.push_back(m);
-        beside.emplace_back();
-      } else {
-        beside.back().push_back(m);
-      }
-    }
-  }
-  const std::vector<Landing> landings = cross(own.recv, own.buffer, Chunk{}, 0, to, "recv", firings());
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    store_whole(to[i], landings[i].recv, landings[i].buffer);
-    if (beside[i].empty()) continue;
-    const std::vector<Landing> further =
-        cross(landings[i].recv, landings[i].buffer, Chunk{}, to[i], beside[i], "from" + at(0), firings());
-    for (std::size_t k = 0; k < beside[i].size(); ++k) store_whole(beside[i][k], further[k].recv, further[k].buffer);
+  const auto nodes = nodes_from_first(collective_.members, target_.node_chips);
+  const BinaryTree tree(static_cast<std::uint32_t>(nodes.size()));
+  std::vector<Landing> landings(nodes.size());  // of the first of each node
+  landings[0] = {members_.front().source, members_.front().buffer};
+  for (std::uint32_t v = 0; v < nodes.size(); ++v) {  // a parent comes before its children
+    const std::uint32_t from = nodes[v].front();
+    store_whole(from, landings[v].recv, landings[v].buffer);
+    std::vector<std::uint32_t> to(nodes[v].begin() + 1, nodes[v].end());
+    for (const std::uint32_t below : tree.children(v)) to.push_back(nodes[below].front());
+    if (to.empty()) continue;
+    const std::vector<Landing> given =
+        cross(landings[v].recv, landings[v].buffer, Chunk{}, from, to, "recv", firings());
+    const std::size_t beside = nodes[v].size() - 1;
+    for (std::size_t k = 0; k < beside; ++k) store_whole(to[k], given[k].recv, given[k].buffer);
+    for (std::size_t k = beside; k < given.size(); ++k) landings[tree.children(v)[k - beside]] = given[k];
   }
 }
 

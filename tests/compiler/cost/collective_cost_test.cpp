@@ -138,6 +138,8 @@ TEST_CASE("a broadcast is sent to all at once, in chunks that go on to the rest,
   Target nodes = mesh;
   nodes.node_chips = 4;
   CHECK(cycles(CollectiveAlgorithm::hierarchical, 8, nodes) == 2 * (100 + 7000));
+  nodes.node_chips = 2;  // of four nodes the last is two below the first, and sends to one of its own
+  CHECK(cycles(CollectiveAlgorithm::hierarchical, 8, nodes) == 3 * (100 + 7000));
   // Over a line all share the first link.
   CHECK(cycles(CollectiveAlgorithm::through_one, 4, line_of(4)) == 300 + 3 * 7000);
   const auto sent = [&](CollectiveAlgorithm a) {

@@ -613,6 +613,24 @@ TEST_CASE("a broadcast within nodes and between them crosses between nodes once 
       for (const StageId to : e.to) between += p.chip_of(p.stage(e.from)).value / 8 != p.chip_of(p.stage(to)).value / 8;
     CHECK(between == 1);
   }
+  // Seven nodes of two: a tree of nodes, each reached once, from no more than two others' way.
+  t.node_chips = 2;
+  const SpatialProgram p = joined(one_matmul_alone(5, 13, 40, 64, 72),
+                                  over(13, ShardKind::row, Kind::all_reduce, Algorithm::hierarchical), t);
+  check_all(p, t);
+  std::map<std::uint32_t, std::size_t> into, out_of;  // by node
+  for (const Edge& e : p.edges)
+    for (const StageId to : e.to) {
+      const std::uint32_t a = p.chip_of(p.stage(e.from)).value / 2, b = p.chip_of(p.stage(to)).value / 2;
+      if (a != b) ++into[b], ++out_of[a];
+    }
+  CHECK(into.size() == 6);
+  for (const auto& [node, times] : into) CHECK(times == 1);
+  for (const auto& [node, times] : out_of) CHECK(times <= 2);
+  const SpatialProgram before = sharded(one_matmul_alone(5, 13, 40, 64, 72),
+                                        over(13, ShardKind::row, Kind::all_reduce, Algorithm::hierarchical), t);
+  const Collective& c = p.collectives[0];
+  CHECK(demand_of(before, c, members_of(before, c), {c.algorithm}, t).semaphores == 2);
 }
 
 TEST_CASE("chains are sound, whichever way they are sharded") {
