@@ -82,7 +82,7 @@ std::optional<std::pair<Cycle, Cycle>> CollectiveChecker::last_trip(CollectiveId
 
 void CollectiveChecker::end(CollectiveId c, Cycle at) {
   Seen& s = seen_[c.value];
-  if (s.first_sent) s.last = std::max(s.last.value_or(0), at);
+  if (s.first_sent && !s.over) s.last = std::max(s.last.value_or(0), at);
 }
 
 std::optional<std::uint32_t> CollectiveChecker::member(CollectiveId c, ChipId chip) const {
@@ -143,7 +143,8 @@ void CollectiveChecker::on(const FiringCompleted& e) {
   if (!c) return;
   end(*c, e.at);
   Seen& s = seen_[c->value];
-  s.over = s.trips > 1 && ++s.ended % (s.ends / s.trips) == 0;
+  // Until the next trip's first page is sent: what fires before belongs to that one.
+  if (s.trips > 1 && ++s.ended % (s.ends / s.trips) == 0) s.over = true;
 }
 
 void CollectiveChecker::on(const PageStored& e) {
