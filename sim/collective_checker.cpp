@@ -151,6 +151,25 @@ void CollectiveChecker::on(const PageStored& e) {
   if (const auto& c = ends_[e.stage.stage.value]) end(*c, e.at);
 }
 
+void CollectiveChecker::repeated(const Repetition& r) {
+  const SpatialProgram& p = instances_.program();
+  std::vector<bool> of_section(p.collectives.size(), false);
+  for (const Stage& s : p.stages)
+    if (s.section == r.section && s.collective) of_section[s.collective->value] = true;
+  for (std::size_t c = 0; c < seen_.size(); ++c) {
+    if (!of_section[c]) continue;
+    for (std::size_t m = first_member_[c]; m < first_member_[c + 1]; ++m)
+      contributed_[m] += contributed_[m] / r.done * r.times;
+    Seen& s = seen_[c];
+    s.sent += s.sent / r.done * r.times;
+    s.ended += s.ended / r.done * r.times;
+    if (!s.first_sent || !s.last) continue;
+    s.before += r.times * (*s.last - *s.first_sent);
+    *s.first_sent += r.times * r.period;
+    *s.last += r.times * r.period;
+  }
+}
+
 void CollectiveChecker::finish(Cycle at) {
   const SpatialProgram& p = instances_.program();
   for (const Collective& c : p.collectives) {

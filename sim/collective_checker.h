@@ -25,6 +25,7 @@ class CollectiveChecker final : public EventSink {
   void on(const PageLanded& e) override;
   void on(const FiringCompleted& e) override;
   void on(const PageStored& e) override;
+  void repeated(const Repetition& r) override;
 
   // After the last event of a run that finished.
   void finish(Cycle at);

@@ -112,6 +112,29 @@ void CoverageChecker::on(const PageStored& e) {
   w.written += range.size();
 }
 
+void CoverageChecker::repeated(const Repetition& r) {
+  std::vector<bool> met(tensors_.size(), false);
+  for (const Stage& s : instances_.program().stages) {
+    const auto* store = std::get_if<Store>(&s.kind);
+    if (store == nullptr || s.section != r.section) continue;
+    const TensorId last = tensor_of_trip(*store, r.done - 1);
+    Writes& w = tensors_[last.value];
+    if (!w.stored || met[last.value]) continue;
+    met[last.value] = true;
+    if (store->later.empty()) {
+      // What no launch writes stays as it is, a row that is kept among it.
+      std::replace(w.times.begin(), w.times.end(), static_cast<std::uint8_t>(r.done),
+                   static_cast<std::uint8_t>(r.done + r.times));
+      w.written += w.written / r.done * r.times;
+    }
+    for (std::uint64_t trip = r.done; trip <= store->later.size(); ++trip) {
+      Writes& later = tensors_[tensor_of_trip(*store, trip).value];
+      later.times = w.times;
+      later.written = w.written;
+    }
+  }
+}
+
 void CoverageChecker::finish(Cycle at) {
   const SpatialProgram& p = instances_.program();
   for (const Tensor& t : p.tensors) {

@@ -19,6 +19,7 @@ class CoverageChecker final : public EventSink {
   CoverageChecker(const Instances& instances, Violations& violations);
 
   void on(const PageStored& e) override;
+  void repeated(const Repetition& r) override;
   void finish(Cycle at);
 
   // What the checker will keep, before it is made.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compiler/ir/print.h"
+#include "compiler/ir/trips.h"
 #include "compiler/support/file.h"
 #include "sim/compare/chip_names.h"
 
@@ -138,7 +139,7 @@ Json decisions_of(const SpatialProgram& p) {
       "shard",
       Json().set("kind", name_of(plan.kind)).set("chips", plan.chips).set("uneven", plan.uneven).set("pad", plan.pad));
   JsonArray sections;
-  for (const Section& s : p.sections) sections.push_back(Json().set("name", s.name).set("trips", s.trips));
+  for (const Section& s : p.sections) sections.push_back(Json().set("name", s.name).set("trips", s.trips).set("launches", launches_of(s)));
   j.set("sections", std::move(sections));
   j.set("collectives", collectives_of(p));
   j.set("work", tiles_of(p));

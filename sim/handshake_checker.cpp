@@ -138,6 +138,26 @@ void HandshakeChecker::describe(Diagnostic& d, const BufferAt& buffer) const {
   }
 }
 
+void HandshakeChecker::repeated(const Repetition& r) {
+  const SpatialProgram& p = instances_.program();
+  // What each launch counts, all count.
+  const auto scale = [&](std::uint64_t& n, std::uint64_t initial) { n += (n - initial) / r.done * r.times; };
+  for (std::uint32_t n = 0; n + 1 < watched_.size(); ++n) {
+    const BufferId b = instances_.buffer_at(n).buffer;
+    const auto& producer = instances_.ends(b).producer;
+    if (!producer || p.stage(*producer).section != r.section) continue;
+    BufferCounts& c = watched_[n].counts;
+    const std::uint64_t initial = p.buffer(b).initial_pages;
+    scale(c.reserved, initial);
+    scale(c.pushed, initial);
+    scale(c.popped, 0);
+    scale(c.bytes, 0);
+    for (std::uint32_t i = watched_[n].first_consumer; i < watched_[n + 1].first_consumer; ++i) scale(popped_[i], 0);
+    for (Cycle* last : {&c.last_pushed, &c.last_popped})
+      if (*last >= r.start) *last += r.times * r.period;
+  }
+}
+
 void HandshakeChecker::finish(Cycle at) {
   for (std::uint32_t n = 0; n + 1 < watched_.size(); ++n) {
     const BufferCounts& c = counts(n);

@@ -33,6 +33,7 @@ class HandshakeChecker final : public EventSink {
   void on(const PageReserved& e) override;
   void on(const PagePushed& e) override;
   void on(const PagePopped& e) override;
+  void repeated(const Repetition& r) override;
 
   // After the last event of a run that finished.
   void finish(Cycle at);

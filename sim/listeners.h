@@ -63,6 +63,14 @@ struct Listeners final : EventSink {
   RDU_EVENTS(RDU_DECLARE)
 #undef RDU_DECLARE
 
+  // Of those who count over a whole run, or keep something of every tensor. The others hold what is under way, and nothing is.
+  void repeated(const Repetition& r) override {
+    handshakes.repeated(r);
+    coverage.repeated(r);
+    collectives.repeated(r);
+    statistics.repeated(r);
+  }
+
   // After the last event of a run that finished.
   void finish(Cycle at) {
     handshakes.finish(at);

@@ -81,6 +81,17 @@ Json processes_of(const Report& r) {
   return Json(std::move(rows));
 }
 
+Json reuse_json(const Report& r) {
+  JsonArray rows;
+  for (const ReuseRow& row : r.reuse)
+    rows.push_back(Json()
+                       .set("section", row.section)
+                       .set("simulated", or_null(row.simulated))
+                       .set("reused", row.reused)
+                       .set("why_not", row.why_not.empty() ? Json() : Json(row.why_not)));
+  return Json(std::move(rows));
+}
+
 Json forecast_of(const Report& r) {
   if (!r.forecast) return {};
   const Forecast& f = *r.forecast;
@@ -228,6 +239,7 @@ Json to_json(const Report& r) {
                     .set("events_per_s", seconds > 0 ? static_cast<double>(r.events) / seconds : 0.0)
                     .set("simulated_cycles_per_s", seconds > 0 ? static_cast<double>(r.cycles) / seconds : 0.0)
                     .set("peak_rss_bytes", r.peak_rss_bytes)
+                    .set("reuse", r.reuse.empty() ? Json() : reuse_json(r))
                     .set("processes", processes_of(r))
                     .set("forecast", forecast_of(r))
                     .set("traces", r.traces));
@@ -370,6 +382,10 @@ std::string explanation(const Report& r) {
   if (r.forecast)
     out += fmt::format("{}; it took {:.1f} s and {}\n\n", to_text(*r.forecast), r.machine_seconds,
                        format_bytes(r.peak_rss_bytes));
+  for (const ReuseRow& row : r.reuse)
+    out += row.reused != 0 ? fmt::format("'{}': {} of {} launches went as the one before, and were not simulated\n\n",
+                                         row.section, row.reused, row.simulated.value_or(0) + row.reused)
+                           : fmt::format("'{}': each launch was simulated: {}\n\n", row.section, row.why_not);
   if (!r.processes.empty()) out += to_text(r.processes, r.listening_seconds) + "\n\n";
   if (!r.residual) return out + "no explanation: the run did not finish\n";
   out += fmt::format("{:<20} {:>14} {:>14} {:>14}\n", "cause", "simulated", "predicted", "difference");

@@ -94,6 +94,14 @@ struct MemoryRow {
   double utilisation = 0;  // bytes moved over what the peak rate could move in the run's cycles
 };
 
+// Launches of a relaunched section: those that were simulated, and those that went as the last of these.
+struct ReuseRow {
+  std::string section;
+  std::optional<std::uint64_t> simulated;  // nothing: all that began
+  std::uint64_t reused = 0;
+  std::string why_not;  // where none was reused
+};
+
 struct Report {
   std::string version;
   std::string program, program_sha256, target, target_sha256;
@@ -129,6 +137,7 @@ struct Report {
   double machine_seconds = 0;  // of it, in the machine with its listeners
   std::uint64_t events = 0;
   std::uint64_t peak_rss_bytes = 0;
+  std::vector<ReuseRow> reuse;         // of relaunched sections
   std::vector<ProcessWork> processes;  // of a run that was divided
   double listening_seconds = 0;        // of the first of them
   std::optional<Forecast> forecast;    // of a run of over a second

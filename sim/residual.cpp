@@ -70,10 +70,10 @@ Residual explain_difference(const Instances& instances, const Statistics& statis
   Cycles in_sections = 0;
   for (const Section& section : p.sections) {
     const SectionSpan& span = statistics.sections()[section.id.value];
-    const Cycle start = std::min(span.start.value_or(0), cycles);
-    const Cycle end = std::min(span.end.value_or(cycles), cycles);
-    if (!span.start || end <= start) continue;
-    in_sections += end - start;
+    const Cycle start = std::min(span.launched, cycles), end = std::min(span.end.value_or(cycles), cycles);
+    const Cycles ran = span.ran(cycles);
+    if (!span.start || ran == 0) continue;
+    in_sections += ran;
 
     std::optional<std::uint32_t> bottleneck;
     for (std::uint32_t n = 0; n < instances.stages(); ++n) {
@@ -81,25 +81,23 @@ Residual explain_difference(const Instances& instances, const Statistics& statis
       if (!bottleneck || own_time(statistics.stage(n)) > own_time(statistics.stage(*bottleneck))) bottleneck = n;
     }
     if (!bottleneck) {
-      add(Cause::drain, end - start);
+      add(Cause::drain, ran);
       continue;
     }
     r.bottlenecks.push_back({section.id, *bottleneck});
     const StageStatistics& s = statistics.stage(*bottleneck);
     // Walks the timeline and never leaves the section, so that the parts add up to it whatever the events said.
-    Cycles left = end - start;
+    Cycles left = ran;
     const auto take = [&](Cause c, Cycles n) {
       n = std::min(n, left);
       add(c, n);
       left -= n;
     };
-    take(Cause::fill, *s.first > start ? *s.first - start : 0);
+    take(Cause::fill, s.before_first);
     take(resource_of(p.stage(instances.stage_at(*bottleneck).stage)), s.busy);
     for (std::size_t c = 0; c < stall_causes; ++c) {
-      Cycles stall = s.stall[c];
-      // The stall of the first firing is the fill, counted already.
-      if (c == static_cast<std::size_t>(s.first_cause)) stall -= std::min(stall, s.first_stall);
-      take(cause_of(static_cast<StallCause>(c)), stall);
+      // The stall of a launch's first firing is the fill, counted already.
+      take(cause_of(static_cast<StallCause>(c)), s.stall[c] - std::min(s.stall[c], s.first_stall[c]));
     }
     Cycles under_way = 0;
     for (const Collective& collective : p.collectives) {

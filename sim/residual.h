@@ -3,9 +3,9 @@
 //
 // simulated  Of each section, the timeline of its bottleneck: the stage instance whose own time (busy, and stalled on
 //            memory, network, link or banks) is the longest, the least number where several are. Up to its first
-//            firing: fill. Its busy cycles go to the resource of its kind (loads and stores: memory; receives: link;
+//            firing (of each launch): fill. Its busy cycles go to the resource of its kind (loads and stores: memory; receives: link;
 //            else compute), its later stalls to their cause. From its engine's last use to the section's end: link as
-//            long as a collective is under way, else drain. Time outside sections: launch.
+//            long as a collective is under way (in the last launch), else drain. Time outside sections: launch.
 // predicted  cost.h's SectionCost, cause by cause.
 #pragma once
 

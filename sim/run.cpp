@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "compiler/ir/trips.h"
 #include "models/units/network.h"
 #include "sim/conclude.h"
 #include "sim/fault_text.h"
@@ -85,6 +86,28 @@ Json to_json(const std::vector<TraceRow>& rows) {
   return Json(std::move(list));
 }
 
+// Why every launch of relaunched sections is simulated, whatever they do; nothing where they need not be.
+std::optional<std::string> why_no_reuse(const RunOptions& options, bool traced, bool divided) {
+  if (!options.reuse) return "as asked";
+  if (options.values) return "each has values of its own";
+  if (!options.faults.empty() || options.jitter || options.shuffle_seed != 0)
+    return "with faults or delays, or in another order";
+  if (traced) return "a trace tells each of their events";
+  if (divided) return "chips are divided over processes";
+  return std::nullopt;
+}
+
+std::vector<ReuseRow> reuse_of(const SpatialProgram& p, const std::vector<LaunchReuse>& sections,
+                               const std::optional<std::string>& why_not) {
+  std::vector<ReuseRow> rows;
+  for (const LaunchReuse& r : sections)
+    rows.push_back({p.sections[r.section.value].name, r.simulated, r.reused, r.why_not});
+  if (!why_not) return rows;
+  for (const Section& s : p.sections)
+    if (launches_of(s) > 1) rows.push_back({s.name, std::nullopt, 0, *why_not});
+  return rows;
+}
+
 }  // namespace
 
 Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& options) {
@@ -155,6 +178,8 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
 
   MachineOptions machine_options;
   machine_options.values = options.values;
+  const auto why_not = why_no_reuse(options, !traced.empty(), options.processes > 1 || options.mpi);
+  machine_options.reuse = !why_not;
   machine_options.max_cycles = options.max_cycles;
   machine_options.shuffle_seed = options.shuffle_seed;
   if (options.jitter) machine_options.jitter_seed = *options.jitter * 2 + 1;
@@ -186,6 +211,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   }
   const bool divided = crew.has_value();
   crew.reset();
+  result.report.reuse = reuse_of(p, end.outcome.reuse, why_not);
   result.report.processes = end.outcome.processes;
   result.report.listening_seconds = end.outcome.listening_seconds;
   result.images_whole = !divided || end.outcome.end != MachineOutcome::End::stopped;

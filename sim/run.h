@@ -26,6 +26,8 @@ class Understudy;
 struct RunOptions {
   CheckLevel check = CheckLevel::exact;
   bool values = true;  // else timing-only
+  // Launches that go as the one before are not simulated (MachineOptions::reuse), unless traces want every event.
+  bool reuse = true;
   bool collect_violations = false;
   std::vector<std::string> faults;  // --inject
   std::vector<Assignment> set;      // operands from files

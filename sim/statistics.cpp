@@ -56,10 +56,65 @@ Statistics::Statistics(const Instances& instances, const Target& target, std::at
       sections_(instances.program().sections.size()) {}
 
 void Statistics::on(const SectionStarted& e) {
-  sections_[e.section.value].start = e.at;
+  SectionSpan& s = sections_[e.section.value];
+  if (instances_.program().sections[e.section.value].relaunched) begin_launch(e.section);
+  s.start = s.start.value_or(e.at);
+  s.launched = e.at;
+  s.runs = true;
 }
+void Statistics::begin_launch(SectionId section) {
+  for (std::uint32_t n = 0; n < instances_.stages(); ++n)
+    if (instances_.program().stage(instances_.stage_at(n).stage).section == section) stages_[n].fired = false;
+  before_ = {stages_, links_, memories_};
+}
+
+void Statistics::repeated(const Repetition& r) {
+  const Cycles shift = r.times * r.period;
+  const auto more = [&](std::uint64_t& n, std::uint64_t before) { n += (n - before) * r.times; };
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    StageStatistics& s = stages_[i];
+    const StageStatistics& b = before_.stages[i];
+    if (s.firings == b.firings) continue;
+    more(s.firings, b.firings);
+    more(s.busy, b.busy);
+    more(s.before_first, b.before_first);
+    for (std::size_t c = 0; c < stall_causes; ++c) {
+      more(s.stall[c], b.stall[c]);
+      more(s.first_stall[c], b.first_stall[c]);
+    }
+    s.engine_free += shift;
+    s.last += shift;
+  }
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    LinkStatistics& l = links_[i];
+    const LinkStatistics& b = before_.links[i];
+    if (l.bytes == b.bytes) continue;
+    more(l.bytes, b.bytes);
+    more(l.broken, b.broken);
+    // A launch ends when nothing is under way.
+    l.busy = l.busy_until(r.end);
+    l.spans.clear();
+    more(l.busy, b.busy_until(r.start));
+  }
+  for (std::size_t i = 0; i < memories_.size(); ++i) {
+    MemoryStatistics& m = memories_[i];
+    const MemoryStatistics& b = before_.memories[i];
+    if (m.last > b.last) m.last += shift;
+    more(m.read, b.read);
+    more(m.written, b.written);
+    more(m.busy, b.busy);
+  }
+  SectionSpan& s = sections_[r.section.value];
+  s.over += r.times * (r.end - r.start);
+  s.launched += shift;
+  s.end = s.end.value_or(r.end) + shift;
+}
+
 void Statistics::on(const SectionEnded& e) {
-  sections_[e.section.value].end = e.at;
+  SectionSpan& s = sections_[e.section.value];
+  s.end = e.at;
+  s.over += e.at - std::min(s.launched, e.at);
+  s.runs = false;
 }
 
 void Statistics::on(const FiringStarted& e) {
@@ -67,10 +122,12 @@ void Statistics::on(const FiringStarted& e) {
   ++s.firings;
   s.busy += e.busy;
   s.stall[static_cast<std::size_t>(e.cause)] += e.stall;
-  if (!s.first) {
-    s.first = e.at;
-    s.first_stall = e.stall;
-    s.first_cause = e.cause;
+  if (!s.fired) {
+    s.fired = true;
+    s.first = s.first.value_or(e.at);
+    s.first_stall[static_cast<std::size_t>(e.cause)] += e.stall;
+    const SectionSpan& section = sections_[instances_.program().stage(e.stage.stage).section.value];
+    s.before_first += e.at - std::min(section.launched, e.at);
   }
   s.engine_free = e.at + e.busy;
   if (reached_ != nullptr) reached_->store(e.at, std::memory_order_relaxed);

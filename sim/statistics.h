@@ -1,8 +1,8 @@
 // Where the cycles and bytes of a run went: a fold over events.
 //
 // law   for every stage instance, over [start of its section, its last completion): total = busy + stalled (by cause) +
-// idle, none
-//       negative. `idle` is what is left after the last firing left the engine: the tail of the pipeline.
+//       idle, none negative. `idle` is what is left after the last firing of a launch left the engine: the tail of the
+//       pipeline, and of a relaunched section the time to its next launch.
 #pragma once
 
 #include <array>
@@ -22,11 +22,13 @@ struct StageStatistics {
   std::uint64_t firings = 0;
   Cycles busy = 0;
   std::array<Cycles, stall_causes> stall{};
-  Cycles first_stall = 0;  // of the first firing: from the start of the section
-  StallCause first_cause{};
-  std::optional<Cycle> first;  // start of the first firing
+  bool fired = false;          // in the present launch
   Cycle engine_free = 0;       // end of what the last firing occupied
   Cycle last = 0;              // last completion
+  std::optional<Cycle> first;  // start of the first firing
+  // Of the first firing of each launch: from the start of the section, summed, and what of it is stall.
+  Cycles before_first = 0;
+  std::array<Cycles, stall_causes> first_stall{};
 
   Cycles stalled() const;
   // From `section_start` to the last completion, and what of it is neither busy nor stalled. 0 where it never fired.
@@ -54,8 +56,13 @@ struct MemoryStatistics {
 };
 
 struct SectionSpan {
-  std::optional<Cycle> start;
-  std::optional<Cycle> end;
+  std::optional<Cycle> start;  // of the first launch
+  std::optional<Cycle> end;    // of the last that ended
+  Cycle launched = 0;          // start of the last launch
+  Cycles over = 0;             // cycles of the launches that ended
+  bool runs = false;           // launched, and not ended
+  // Cycles up to `until` in which it ran.
+  Cycles ran(Cycle until) const { return over + (runs && until > launched ? until - launched : 0); }
 };
 
 class Statistics final : public EventSink {
@@ -69,6 +76,7 @@ class Statistics final : public EventSink {
   void on(const FiringCompleted& e) override;
   void on(const LinkUsed& e) override;
   void on(const MemoryUsed& e) override;
+  void repeated(const Repetition& r) override;
 
   const StageStatistics& stage(std::uint32_t instance) const { return stages_[instance]; }
   const LinkStatistics& link(LinkId l) const { return links_[l.value]; }
@@ -82,6 +90,14 @@ class Statistics final : public EventSink {
   std::uint32_t slowest_instance(StageId s) const;
 
  private:
+  // What there was when the present launch of a relaunched section began.
+  struct Before {
+    std::vector<StageStatistics> stages;  // by stage instance
+    std::vector<LinkStatistics> links;
+    std::vector<MemoryStatistics> memories;
+  };
+  void begin_launch(SectionId section);
+
   static constexpr std::size_t spaces = 3;
 
   const Instances& instances_;
@@ -90,6 +106,7 @@ class Statistics final : public EventSink {
   std::vector<LinkStatistics> links_;
   std::vector<MemoryStatistics> memories_;  // by chip and memory space
   std::vector<SectionSpan> sections_;
+  Before before_;
 };
 
 std::string_view name_of(StallCause cause);

@@ -80,7 +80,7 @@ Cycles lower_bound(const Subject& s, const Provenance& provenance, const std::ve
         bound = std::max(
             bound, sum(least_cycles(bytes, link.bytes_per_cycle.num, link.bytes_per_cycle.den), link.latency_cycles));
     }
-    all = sum(all, sum(s.t.host.section_launch_cycles, bound));
+    all = sum(all, sum(product(s.t.host.section_launch_cycles, section.relaunched ? section.trips : 1), bound));
   }
   return all;
 }

@@ -39,6 +39,8 @@ struct CollectiveCost {
 // runs at the pace of its busiest resource; exactly one of compute, memory and network is not 0, unless there is no
 // work. Where loads wait for stores, it takes no less than its chain of operators, and where the certificate claims a circle
 // of firings, no less than that: what they are longer counts as fill.
+//
+// Of a relaunched section each trip is estimated by itself; all parts are those of all trips.
 struct SectionCost {
   Cycles launch = 0;   // by the host: configuration and arguments
   Cycles fill = 0;     // until the bottleneck runs
@@ -56,7 +58,7 @@ struct Costs {
   std::vector<CollectiveCost> collectives;  // by collective id
   std::vector<SectionCost> sections;        // by section id
   Cycles predicted_cycles = 0;              // sum over sections
-  // No run can be faster. Sum over sections of: the host's launch + the greatest of
+  // No run can be faster. Sum over sections of: the host's launches + the greatest of
   //   - for the first instance of any matmul whose operands come from loads: its multiply-accumulates (of elements that
   //     exist) over the PCU's peak (in SIMD lanes: theirs), summed over the stages of one site;
   //   - bytes that a chip's loads and stores move, over its HBM's peak (a multicast set reads once);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "compiler/cost/exact.h"
+#include "compiler/ir/trips.h"
 
 namespace rdusim::cost {
 
@@ -206,7 +207,7 @@ Cycles lower_bound(const SpatialProgram& program, const Target& target, const st
       const ChipLinkParameters& link = target.links[id.value];
       if (bytes != 0) bound = std::max(bound, plus(least_time_of(bytes, link.bytes_per_cycle), link.latency_cycles));
     }
-    total = plus(total, plus(target.host.section_launch_cycles, bound));
+    total = plus(total, plus(times(target.host.section_launch_cycles, launches_of(section)), bound));
   }
   return total;
 }

@@ -341,8 +341,8 @@ class Printer {
     if (plan.kind != ShardKind::none)
       text += fmt::format(", {} ({})", name_of(all_scattered() ? CollectiveKind::reduce_scatter : plan.collective),
                           name_of(plan.algorithm));
-    text += fmt::format("{}{}{}\n", plan.uneven ? ", uneven" : "", plan.pad ? ", padded" : "",
-                        plan.least_depths ? ", least depths" : "");
+    text += fmt::format("{}{}{}{}\n", plan.uneven ? ", uneven" : "", plan.pad ? ", padded" : "",
+                        plan.least_depths ? ", least depths" : "", plan.relaunch ? ", relaunched" : "");
     text += alone();
     text += fmt::format("  numerics: {}, partials cross in the {} type\n", h.numerics.saturate ? "saturate" : "wrap",
                         h.numerics.partials_in_accumulator_type ? "accumulator's" : "result's");
@@ -635,8 +635,9 @@ class Printer {
   std::string sections() const {
     std::string text = p_.sections.empty() ? "" : "sections\n";
     for (const Section& s : p_.sections)
-      text += fmt::format("  [{}] {}, {} trip{}{}\n", s.id.value, quoted(s.name), s.trips, s.trips == 1 ? "" : "s",
-                          s.operators_a_trip == 0 ? "" : fmt::format(" of {} operators each", s.operators_a_trip));
+      text += fmt::format("  [{}] {}, {} trip{}{}{}\n", s.id.value, quoted(s.name), s.trips, s.trips == 1 ? "" : "s",
+                          s.operators_a_trip == 0 ? "" : fmt::format(" of {} operators each", s.operators_a_trip),
+                          s.relaunched ? ", launched one by one" : "");
     return text;
   }
 

@@ -519,13 +519,15 @@ struct Placement {
 // Stages configured on the machine together: those of several operators, where what one stores the next may load (see
 // Load). Sections run in order; each starts when the one before has ended. Within a section trips follow each other without
 // a pause: the same stages, which work on other tensors where a Load or Store names others for later trips (the weights of
-// the next layer). What stages, collectives and trees say of operators and operands is said of the first trip.
+// the next layer). Of a relaunched section the host launches each trip when the one before has ended, as it does sections.
+// What stages, collectives and trees say of operators and operands is said of the first trip.
 struct Section {
   SectionId id;
   std::string name;
   std::uint64_t trips = 1;
   // Trip t carries out operator o + t * operators_a_trip where the first carries out o; 0: the same ones.
   std::uint32_t operators_a_trip = 0;
+  bool relaunched = false;
   friend bool operator==(const Section&, const Section&) = default;
 };
 
@@ -589,6 +591,7 @@ struct ShardPlan {
   bool uneven = false;
   bool pad = false;
   bool least_depths = false;  // buffers are as deep as they must be to come to an end, whenever they are sized
+  bool relaunch = false;      // what repeats is launched trip by trip (Section)
   friend bool operator==(const ShardPlan&, const ShardPlan&) = default;
 };
 

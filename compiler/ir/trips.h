@@ -24,6 +24,15 @@ void for_each_tensor(const Access& access, F&& f) {
   for (const TensorId t : access.later) f(t);
 }
 
+// How often the host launches it.
+inline std::uint64_t launches_of(const Section& section) {
+  return section.relaunched ? section.trips : 1;
+}
+// What the stages of one launch do, in trips.
+inline std::uint64_t trips_a_launch(const Section& section) {
+  return section.relaunched ? 1 : section.trips;
+}
+
 // Whether a Load or Store can work on either: they agree in all but what they are called and hold.
 bool alike_in_trips(const Tensor& a, const Tensor& b);
 

@@ -5,6 +5,7 @@
 
 #include "compiler/ir/memory_use.h"
 #include "compiler/ir/print.h"
+#include "compiler/ir/trips.h"
 #include "compiler/passes/extents.h"
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/passes.h"
@@ -48,13 +49,33 @@ Bytes bytes_of_tensor(const Tensor& t) {
   return static_cast<Bytes>(element_count(t.shape).value_or(0)) * bytes_of(t.dtype);
 }
 
+// By tensor: whether launches of a section each work on one of their own.
+std::vector<bool> of_one_launch(const SpatialProgram& p) {
+  std::vector<bool> own(p.tensors.size(), false);
+  const auto mark = [&](const auto* access) {
+    if (access != nullptr && !access->later.empty()) for_each_tensor(*access, [&](TensorId t) { own[t.value] = true; });
+  };
+  for (const Stage& s : p.stages) {
+    if (!p.sections[s.section.value].relaunched) continue;
+    mark(std::get_if<Load>(&s.kind));
+    mark(std::get_if<Store>(&s.kind));
+  }
+  return own;
+}
+
+// A tensor begins at a channel's first bytes. Those of single launches have all the rows that they lie in, from the start of
+// one: so all launches find the same channels and rows, whichever tensors they work on.
 void place_tensors(SpatialProgram& p, const Target& target, Diagnostics& out) {
   std::map<std::pair<ChipId, MemorySpace>, Bytes> used;
   p.memory->tensors.resize(p.tensors.size());
+  const std::vector<bool> own = of_one_launch(p);
   for (const Tensor& t : p.tensors) {
     Bytes& top = used[{t.chip, t.space}];
+    const MemoryParameters& m = t.space == MemorySpace::ddr && target.ddr ? *target.ddr : target.hbm;
+    const Bytes unit = own[t.id.value] ? m.stripe_bytes() : std::max<Bytes>(1, target.hbm.interleave_bytes);
+    top = align(top, unit);
     p.memory->tensors[t.id.value] = {mutated("memory.tensors_overlap", top, 0), bytes_of_tensor(t)};
-    top = align(top + bytes_of_tensor(t), std::max<Bytes>(1, target.hbm.interleave_bytes));
+    top = align(top + bytes_of_tensor(t), unit);
   }
   for (const auto& [key, bytes] : used) {
     const auto& [chip, space] = key;

@@ -383,6 +383,7 @@ Result<SpatialProgram> place_in_sections(SpatialProgram program, const SectionPl
           repeated = &begins->second;
           program.sections.back().trips = repeated->repeat.trips;
           program.sections.back().operators_a_trip = repeated->repeat.length;
+          program.sections.back().relaunched = program.header.plan.relaunch;
         }
       } else {
         program.sections.back().name = first->name + ".." + op.name;

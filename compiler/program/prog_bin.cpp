@@ -199,9 +199,9 @@ fb::Mesh put(const Mesh& mesh) {
 }
 
 Offset<fb::ShardPlan> put(Builder& b, const ShardPlan& plan) {
-  const auto& [chips, portable, kind, collective, algorithm, uneven, pad, least_depths] = plan;
+  const auto& [chips, portable, kind, collective, algorithm, uneven, pad, least_depths, relaunch] = plan;
   return fb::CreateShardPlan(b, chips, portable, schema(kind), schema(collective), schema(algorithm), uneven, pad,
-                             least_depths);
+                             least_depths, relaunch);
 }
 
 Offset<fb::Header> put(Builder& b, const Header& header, const Requires& required, const std::vector<LinkId>& links) {
@@ -505,9 +505,9 @@ fb::Semaphore put(const Semaphore& semaphore) {
 }
 
 Offset<fb::Section> put(Builder& b, const Section& section) {
-  const auto& [id, name, trips, operators_a_trip] = section;
+  const auto& [id, name, trips, operators_a_trip, relaunched] = section;
   const auto name_at = put(b, name);
-  return fb::CreateSection(b, id.value, name_at, trips, operators_a_trip);
+  return fb::CreateSection(b, id.value, name_at, trips, operators_a_trip, relaunched);
 }
 
 // Work and placement
@@ -915,6 +915,7 @@ void get_header(Reader& r, const fb::Header& row, SpatialProgram& p) {
   h.plan.uneven = plan.uneven();
   h.plan.pad = plan.pad();
   h.plan.least_depths = plan.least_depths();
+  h.plan.relaunch = plan.relaunch();
   p.required.handshakes = r.enums<Handshake>(row.required_handshakes());
   p.required.operand_dtypes = r.enums<DType>(row.required_operand_dtypes());
   p.required.spaces = r.enums<MemorySpace>(row.required_spaces());
@@ -1271,6 +1272,7 @@ Section get_section(Reader& r, const fb::Section& row) {
   out.name = r.text(row.name());
   out.trips = row.trips();
   out.operators_a_trip = row.operators_a_trip();
+  out.relaunched = row.relaunched();
   return out;
 }
 

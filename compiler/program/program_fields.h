@@ -418,11 +418,12 @@ void fields(Io& io, typename Io::template Ref<Placement> placement) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Section> section) {
-  auto& [id, name, trips, operators_a_trip] = section;
+  auto& [id, name, trips, operators_a_trip, relaunched] = section;
   io.required("id", id);
   io.required("name", name);
   io.shown("trips", trips);
   io.brief("operators_a_trip", operators_a_trip);
+  io.brief("relaunched", relaunched);
 }
 
 // ---- memory and schedule --------------------------------------------------------------------------------------------
@@ -581,7 +582,7 @@ void fields(Io& io, typename Io::template Ref<Certificate> certificate) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<ShardPlan> plan) {
-  auto& [chips, portable, kind, collective, algorithm, uneven, pad, least_depths] = plan;
+  auto& [chips, portable, kind, collective, algorithm, uneven, pad, least_depths, relaunch] = plan;
   io.shown("chips", chips);
   io.shown("portable", portable);
   io.shown("kind", kind);
@@ -590,6 +591,7 @@ void fields(Io& io, typename Io::template Ref<ShardPlan> plan) {
   io.shown("uneven", uneven);
   io.shown("pad", pad);
   io.brief("least_depths", least_depths);
+  io.brief("relaunch", relaunch);
 }
 
 template <class Io>

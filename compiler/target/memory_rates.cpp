@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <numeric>
+
 #include "compiler/target/target.h"
 
 namespace rdusim {
@@ -29,6 +32,10 @@ Fraction at_most(Wide num, Wide den) {
 
 Fraction MemoryParameters::peak_bytes_per_cycle() const {
   return at_most(Wide{channel_bytes_per_cycle.num} * channels, channel_bytes_per_cycle.den);
+}
+
+Bytes MemoryParameters::stripe_bytes() const {
+  return std::max(channels, 1u) * std::lcm(std::max<Bytes>(interleave_bytes, 1), std::max<Bytes>(row_bytes, 1));
 }
 
 Fraction MemoryParameters::sustainable_bytes_per_cycle() const {

@@ -137,6 +137,8 @@ struct MemoryParameters {
   // What streaming reads can sustain over all channels, after rows and refresh, from the numbers above; bytes a cycle.
   Fraction sustainable_bytes_per_cycle() const;
   Fraction peak_bytes_per_cycle() const;
+  // Addresses that far apart, or a multiple of it, lie in one channel and equally far from the start of a row.
+  Bytes stripe_bytes() const;
 };
 
 // One direction of one link, between two chips or between a chip and a switch. law: models/units/chip_link.h

@@ -140,10 +140,22 @@ struct MemoryUsed {
 struct PageLoaded { Cycle at; StageAt stage; std::uint64_t firing; TensorId tensor; PageTag tag; };
 struct PageStored { Cycle at; StageAt stage; std::uint64_t firing; TensorId tensor; PageTag tag; };
 
+// Launches of a relaunched section that were not carried out, as nothing in them could differ from the one before (machine.h,
+// reuse): all its events happen `times` times more, each time `period` cycles later, with counters that go on.
+struct Repetition {
+  SectionId section;
+  std::uint64_t done = 1;   // launches that were carried out, the one that is repeated included
+  std::uint64_t times = 0;  // those that were not, all that are left of the section
+  Cycles period = 0;
+  Cycle start = 0, end = 0;  // of the one that is repeated
+};
+
 // One SC_METHOD-independent listener. Overrides what it wants to hear.
 class EventSink {
  public:
   virtual ~EventSink() = default;
+  // After SectionEnded. Only a machine that may reuse launches says so; what is to be heard event by event has it run all.
+  virtual void repeated(const Repetition&) {}
 #define RDU_EVENTS(X)                                                                                                   \
   X(SectionStarted) X(SectionEnded) X(FiringStarted) X(FiringCompleted) X(OperandsJoined) X(PartialFolded)              \
   X(PageReserved) X(PagePushed) X(PagePopped) X(CreditTaken) X(PageLanded) X(CreditReturned) X(CreditArrived)           \

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "compiler/ir/trips.h"
 #include "models/systemc/divided_run.h"
 
 namespace rdusim {
@@ -143,7 +144,7 @@ void DividedRun::hear_section() {
     closing_ = true;
   } else {
     m_.sink.on(SectionEnded{head.last, m_.program.sections[section_].id});
-    ++section_;
+    if (++trip_ == launches_of(m_.program.sections[section_])) trip_ = 0, ++section_;
     begin_section(head.last);
   }
 }

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <set>
 
+#include "compiler/ir/trips.h"
+
 namespace rdusim {
 namespace {
 
@@ -106,22 +108,23 @@ bool DividedRun::wait_until(Done&& done) {
 bool DividedRun::simulate() {
   Cycle now = 0;
   std::optional<SectionId> stuck;
-  for (const Section& section : m_.program.sections) {
-    const Cycle start = start_after(now);
-    if (beyond_limit(start)) break;
-    for (std::uint32_t i = blocks_[crew_.rank()].begin; i < blocks_[crew_.rank()].end; ++i) {
-      if (!m_.chips[i]) continue;
-      m_.chips[i]->start_section(section.id, start);
-      if (const auto next = m_.chips[i]->next()) m_.expect(i, *next);
+  bool goes_on = true;
+  for (const Section& section : m_.program.sections)
+    for (std::uint64_t trip = 0; goes_on && trip < launches_of(section); ++trip) {
+      const Cycle start = start_after(now);
+      goes_on = !beyond_limit(start);
+      if (!goes_on) break;
+      for (std::uint32_t i = blocks_[crew_.rank()].begin; i < blocks_[crew_.rank()].end; ++i) {
+        if (!m_.chips[i]) continue;
+        m_.chips[i]->start_section(section.id, trip, start);
+        if (const auto next = m_.chips[i]->next()) m_.expect(i, *next);
+      }
+      m_.progress.last = m_.progress.window_start = m_.progress.window_end = start;
+      bool finished = false, beyond = false;
+      if (!simulate_section(section.id, now, finished, beyond)) return false;
+      goes_on = finished && !beyond;
+      if (!finished && !beyond) stuck = section.id;
     }
-    m_.progress.last = m_.progress.window_start = m_.progress.window_end = start;
-    bool finished = false, beyond = false;
-    if (!simulate_section(section.id, now, finished, beyond)) return false;
-    if (beyond) break;
-    if (finished) continue;
-    stuck = section.id;
-    break;
-  }
   tell_last(stuck);
   return true;
 }

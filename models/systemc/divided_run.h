@@ -146,6 +146,7 @@ class DividedRun {
   std::vector<std::vector<ProvenanceId>> ids_;  // by process: its numbers of sets here
   std::vector<std::uint64_t> pages_;            // by process, so far
   std::size_t section_ = 0;                     // that is listened to
+  std::uint64_t trip_ = 0;                      // the launch of it that is
   bool hearing_ = false;                        // in the middle of a window
   std::uint32_t seen_ = 0;                      // news before it listens
   bool closing_ = false;                        // only last frames come

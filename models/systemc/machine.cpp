@@ -8,6 +8,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "compiler/ir/trips.h"
 #include "compiler/support/split_mix.h"
 #include "models/systemc/divided_run.h"
 #include "models/systemc/progress.h"
@@ -168,7 +169,7 @@ struct Machine::Impl final : Outside, Surroundings {
       options.pages->store(pages_pushed(), std::memory_order_relaxed);
   }
   std::uint64_t pages_pushed() const {
-    std::uint64_t pages = 0;
+    std::uint64_t pages = reused_pages;
     for (const std::size_t i : used) pages += chips[i]->pages_pushed();
     return pages;
   }
@@ -218,6 +219,84 @@ struct Machine::Impl final : Outside, Surroundings {
                                  [this](const std::function<bool()>& pause) { return hand_on_until(pause); }},
                     crew);
   }
+  // All launches of a section.
+  void run_section(const Section& section, MachineOutcome& out) {
+    const std::uint64_t launches = launches_of(section);
+    LaunchReuse reuse{section.id, 0, 0, ""};
+    const bool asked = options.reuse && launches > 1;
+    if (asked) reuse.why_not = launches_differ(program, target, section.id).value_or("");
+    bool alike = false;
+    std::vector<std::uint64_t> before, after;
+    const bool compares = asked && reuse.why_not.empty();
+    if (compares) put_at_rest(section.id, 0, out.cycles, before);
+    for (std::uint64_t trip = 0; trip < launches && !alike; ++trip) {
+      const Cycle start = next_start(out.cycles);
+      const std::uint64_t pages = pages_pushed();
+      launch_section(section.id, trip, out);
+      if (out.end != MachineOutcome::End::finished) break;
+      ++reuse.simulated;
+      if (!compares || trip + 1 == launches) continue;
+      put_at_rest(section.id, trip + 1, out.cycles, after);
+      const Repetition rest{section.id, trip + 1,  launches - trip - 1, next_start(out.cycles) - start,
+                            start,      out.cycles};
+      alike = before == after && repeat(rest, pages_pushed() - pages, out);
+      if (alike) reuse.reused = rest.times;
+      before.swap(after);
+    }
+    if (!asked) return;
+    if (reuse.why_not.empty() && reuse.reused == 0) reuse.why_not = "no launch left the state that it met";
+    out.reuse.push_back(std::move(reuse));
+  }
+  void put_at_rest(SectionId section, std::uint64_t launches, Cycle now, std::vector<std::uint64_t>& out) const {
+    out.clear();
+    for (const std::size_t i : used) chips[i]->at_rest(section, launches, now, out);
+  }
+  // False where the limit comes first, and the launches are to be carried out up to there.
+  bool repeat(const Repetition& rest, std::uint64_t pages, MachineOutcome& out) {
+    Cycle all = 0, end = 0;
+    if (__builtin_mul_overflow(rest.times, rest.period, &all) || __builtin_add_overflow(out.cycles, all, &end) ||
+        (options.max_cycles && end > *options.max_cycles))
+      return false;
+    sink.repeated(rest);
+    out.cycles = progress.last = told = end;
+    reused_pages += rest.times * pages;
+    return true;
+  }
+  Cycle next_start(Cycle end) const { return std::max<Cycle>(end + launch(), 1); }
+  // Launches a section when what ran before has ended, at out.cycles, and runs it to its end, which becomes out.cycles.
+  void launch_section(SectionId section, std::uint64_t trip, MachineOutcome& out) {
+    using End = MachineOutcome::End;
+    const Cycle start = next_start(out.cycles);
+    if (options.max_cycles && start > *options.max_cycles) {
+      out.end = End::max_cycles;
+      out.cycles = *options.max_cycles;
+      return;
+    }
+    sink.on(SectionStarted{start, section});
+    for (std::size_t i = 0; i < chips.size(); ++i) {
+      if (!chips[i]) continue;
+      chips[i]->start_section(section, trip, start);
+      if (const auto next = chips[i]->next()) modules[i]->expect(*next);
+    }
+    progress.last = progress.window_start = progress.window_end = start;
+    // Returns when no event is pending: all that could happen has happened.
+    sc_core::sc_start();
+    hand_on_records(progress.window_end);
+    out.cycles = progress.last;
+    if (progress.stopped) {
+      out.end = End::stopped;
+    } else if (progress.beyond) {
+      out.end = End::max_cycles;
+      out.cycles = *options.max_cycles;
+    } else if (!std::all_of(chips.begin(), chips.end(), [&](const auto& c) { return !c || c->finished(section); })) {
+      out.end = End::quiescent;
+      for (const auto& c : chips)
+        if (c) c->waiting(section, out.waiting);
+      in_order(out.waiting);
+    } else {
+      sink.on(SectionEnded{out.cycles, section});
+    }
+  }
   Cycles launch() const { return target.host.section_launch_cycles + target.host.argument_load_cycles; }
   // To the cycle before `end`, whether something happens or not.
   void run_window(Cycle end) {
@@ -239,6 +318,7 @@ struct Machine::Impl final : Outside, Surroundings {
   std::vector<EventRecord> records;                  // by chip
   std::vector<std::size_t> used;                     // chips that are there
   EventOrder order;                                  // of hand_on_records
+  std::uint64_t reused_pages = 0;                    // of launches that were not simulated
   std::uint64_t narrow = 0;                          // windows of one cycle that were entered
   bool recording = false;
   Cycle told = 0;  // of the last record that was handed on
@@ -289,53 +369,16 @@ MachineOutcome Machine::run() {
 
   if (m.divided) return m.divided->run();
 
-  const Cycles launch = m.launch();
   out.end = MachineOutcome::End::finished;
-  Cycle now = 0;
   for (const Section& section : m.program.sections) {
-    const Cycle start = std::max<Cycle>(now + launch, 1);
-    if (m.options.max_cycles && start > *m.options.max_cycles) {
-      out.end = MachineOutcome::End::max_cycles;
-      now = *m.options.max_cycles;
-      break;
-    }
-    m.sink.on(SectionStarted{start, section.id});
-    for (std::size_t i = 0; i < m.chips.size(); ++i) {
-      if (!m.chips[i]) continue;
-      m.chips[i]->start_section(section.id, start);
-      if (const auto next = m.chips[i]->next()) m.modules[i]->expect(*next);
-    }
-    m.progress.last = m.progress.window_start = m.progress.window_end = start;
-    // Returns when no event is pending: all that could happen has happened.
-    sc_core::sc_start();
-    m.hand_on_records(m.progress.window_end);
-    now = m.progress.last;
-    if (m.progress.stopped) {
-      out.end = MachineOutcome::End::stopped;
-      break;
-    }
-    if (m.progress.beyond) {
-      out.end = MachineOutcome::End::max_cycles;
-      now = *m.options.max_cycles;
-      break;
-    }
-    const bool done =
-        std::all_of(m.chips.begin(), m.chips.end(), [&](const auto& c) { return !c || c->finished(section.id); });
-    if (!done) {
-      out.end = MachineOutcome::End::quiescent;
-      for (const auto& c : m.chips)
-        if (c) c->waiting(section.id, out.waiting);
-      in_order(out.waiting);
-      break;
-    }
-    m.sink.on(SectionEnded{now, section.id});
+    m.run_section(section, out);
+    if (out.end != MachineOutcome::End::finished) break;
   }
-  out.cycles = now;
   out.activations = m.progress.activations;
+  out.page_handoffs = m.pages_pushed();
   out.struck.resize(m.options.faults.size());
   for (const auto& c : m.chips) {
     if (!c) continue;
-    out.page_handoffs += c->pages_pushed();
     out.traversals += c->traversals();
     for (const ChipFaults::Active& f : c->faults().all()) out.struck[f.number] += f.struck;
   }

@@ -14,6 +14,7 @@
 #include "compiler/ir/program.h"
 #include "models/events/events.h"
 #include "models/events/provenance.h"
+#include "models/systemc/reuse.h"
 #include "models/units/fault.h"
 #include "models/units/network_level.h"
 #include "models/units/waiting.h"
@@ -27,6 +28,9 @@ struct MachineOptions {
   // Chips run ahead of each other as far as the links' latency allows, and events are put in order afterwards; else
   // every chip is woken at each of its event times. Both give the same.
   bool run_ahead = true;
+  // Launches that go as the one before are not simulated, and told as one Repetition (reuse.h). Requires timing only, and
+  // that nothing is broken, shuffled, late or divided.
+  bool reuse = false;
   bool bursts = true;  // memory is told burst by burst, else page by page (MemoryUsed): a fifth of all there is to tell
   std::vector<Fault> faults;
   NetworkLevel network = NetworkLevel::fast;    // flit requires !no_flit_level(target) (models/units/network.h)
@@ -53,6 +57,7 @@ struct MachineOutcome {
   std::uint64_t activations = 0;    // of SC_METHODs
   std::uint64_t page_handoffs = 0;  // pages pushed
   std::uint64_t traversals = 0;     // flit level: flits that crossed a switch
+  std::vector<LaunchReuse> reuse;   // where it was asked for: of relaunched sections that began
   // Of a run that was divided:
   std::vector<ProcessWork> processes;  // by rank
   double listening_seconds = 0;        // of process 0, with the listeners

@@ -37,9 +37,32 @@ Cycles Chip::delay(std::uint64_t unit, std::uint64_t nth, Cycles most) const {
   return drawn % 4 != 0 ? 0 : (drawn >> 8) % most + 1;
 }
 
-void Chip::start_section(SectionId section, Cycle at) {
-  if (section.value < c_.section_stages.size() && !c_.section_stages[section.value].empty())
-    queue_.put(at, {section_event, section.value, 0});
+void Chip::start_section(SectionId section, std::uint64_t trip, Cycle at) {
+  if (section.value >= c_.section_stages.size() || c_.section_stages[section.value].empty()) return;
+  if (trip > 0) expect_another_trip(section.value);
+  queue_.put(at, {section_event, section.value, 0});
+}
+
+// What has been counted so far stays: firings, pages and generations are those of all trips. Who waited for what the last
+// time does not.
+void Chip::expect_another_trip(std::uint32_t section) {
+  for (const std::uint32_t i : c_.section_stages[section]) {
+    StageState& s = c_.stages[i];
+    s.total += spec(s).total;
+    s.cause = StallCause::input_starvation;
+    if (s.form == StageForm::load) {
+      s.held = unwritten(s) != nullptr;
+      LoadState& load = c_.loads[s.detail];
+      load.served = 0;
+      load.blocker = 0;
+    }
+    if (s.form != StageForm::receive) continue;
+    const ReceiveState& r = c_.receives[s.detail];
+    for (std::uint32_t n = 0; n < r.channels; ++n) {
+      ReceiveChannel& ch = c_.receive_channels[r.first_channel + n];
+      ch.generations += ch.generations_a_launch;
+    }
+  }
 }
 
 void Chip::advance(Cycle now) {
@@ -162,6 +185,7 @@ void Chip::apply_section(std::uint32_t section) {
   }
   for (Memory& m : c_.memories) m.reset(now_);
   for (ChipLink& l : c_.links) l.reset();
+  for (SwitchFeed& f : c_.feeds) f.link.reset();
   c_.network.reset();
   for (const std::uint32_t i : c_.section_stages[section]) {
     StageState& s = c_.stages[i];

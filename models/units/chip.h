@@ -95,8 +95,13 @@ class Chip {
   void advance(Cycle now);
   std::optional<Cycle> next() const { return queue_.next(); }
 
-  // The section's stages may fire from `at` on; every unit is in its defined first state (rows closed, ports free).
-  void start_section(SectionId section, Cycle at);
+  // The section's stages may fire from `at` on; every unit is in its defined first state (rows closed, ports free). `trip`
+  // of a relaunched section, whose trips come in order: requires that the one before has finished.
+  void start_section(SectionId section, std::uint64_t trip, Cycle at);
+  // Of a chip where nothing is pending: all of its state that the next launch of `section` depends on, with counters
+  // less what `launches` of them counted, and times less `now` (chip_rest.cpp). Where two are equal, so are the launches
+  // that follow, but for the tensors they work on.
+  void at_rest(SectionId section, std::uint64_t launches, Cycle now, std::vector<std::uint64_t>& out) const;
   void post(Cycle at, const Event& e) { queue_.put(at, e); }
   void accept(std::uint32_t channel, std::uint64_t page, const PageTag& tag, std::span<const std::byte> values,
               std::uint32_t bytes, Cycle when);
@@ -143,6 +148,8 @@ class Chip {
   // phase 1
   void apply(const Event& e);
   void apply_section(std::uint32_t section);
+  void expect_another_trip(std::uint32_t section);
+  void put_form_at_rest(const StageState& s, std::uint64_t base, Cycle now, std::vector<std::uint64_t>& out) const;
   void apply_read_done(std::uint32_t stage);
   void apply_completed(std::uint32_t stage);
   void apply_sent(std::uint32_t sender);

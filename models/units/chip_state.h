@@ -105,7 +105,7 @@ struct StageSpec {
   const Stage* stage = nullptr;
   StageForm form = StageForm::none;
   std::uint64_t firings = 0;  // a trip
-  std::uint64_t total = 0;    // all trips
+  std::uint64_t total = 0;    // a launch: all trips, or one of a relaunched section
   std::vector<PortSpec> ports;
   // The ports that each phase uses, [first_use[phase], first_use[phase + 1]) of uses. No table where the cycle of all
   // ports together is longer than is worth keeping.
@@ -145,7 +145,7 @@ struct StageSpec {
 // What is asked whenever a stage might fire is the first cache line.
 struct alignas(64) StageState {
   std::uint64_t next = 0;   // firings started
-  std::uint64_t total = 0;  // firings of the section
+  std::uint64_t total = 0;  // firings of the section, up to the end of its present launch
   std::uint64_t read = 0;   // firings that are done with their inputs
   std::uint64_t completed = 0;
   std::uint32_t spec = 0;  // global: stage id
@@ -322,8 +322,9 @@ struct Path {
 };
 
 struct SenderState {
-  std::uint64_t page = 0;   // next page of the source buffer
-  std::uint64_t total = 0;  // pages of all trips
+  std::uint64_t page = 0;    // next page of the source buffer
+  std::uint64_t total = 0;   // pages of the first launch, initial ones included
+  std::uint64_t launch = 0;  // pages of each further launch
   std::uint64_t generation = 0;
   std::uint64_t consumed = 0;  // semaphore generations
   std::uint64_t value = 0;     // semaphore `ready`
@@ -376,7 +377,8 @@ struct ReceiveChannel {
   Cycle last_arrival = 0;
   std::uint64_t landed = 0;       // pages written
   std::uint64_t pushable = 0;     // pages that the handshake allows to be seen
-  std::uint64_t generations = 0;  // of the sender, all trips
+  std::uint64_t generations = 0;  // of the sender, up to the end of the present launch
+  std::uint64_t generations_a_launch = 0;
   std::uint64_t raised = 0;       // semaphore: ready raised
   std::uint64_t valid_seen = 0, valid_raised = 0, valid_consumed = 0;
   std::uint64_t generation = 0;  // barrier: generations left

@@ -111,7 +111,8 @@ void Elaborator::make_sender(const Edge& e, std::uint32_t i, std::vector<Crossin
   s.element_bytes = bytes_of(p_.buffer(e.buffer).dtype);
   s.pmu = pmu(id, group(from.group).sites[i].at);
   s.agcu = agcu(id, agcu_of(group(from.group), i));
-  s.total = c.buffers[*b].initial + pages_into(from, e.buffer);
+  s.launch = pages_into(from, e.buffer);
+  s.total = c.buffers[*b].initial + s.launch;
   std::uint32_t bits = e.counter_bits;
   if (e.semaphores && e.semaphores->ready.value < p_.semaphores.size()) {
     bits = p_.semaphores[e.semaphores->ready.value].width_bits;
@@ -198,6 +199,7 @@ void Elaborator::make_receive_channels(std::vector<Crossing> made) {
     ch.period = m.period;
     ch.there = m.send;
     ch.generations = here.senders[send.sender].total;
+    ch.generations_a_launch = here.senders[send.sender].launch;
     send.there = n;
 
     const Stage& from = p_.stage(e.from);

@@ -77,7 +77,7 @@ void Elaborator::describe_stages() {
     StageSpec& d = out_.laws.stages[s.id.value];
     d.stage = &s;
     d.firings = s.firings;
-    d.total = saturating_multiply(s.firings, p_.sections[s.section.value].trips);
+    d.total = saturating_multiply(s.firings, trips_a_launch(p_.sections[s.section.value]));
     for (const Port& port : s.ports) {
       PortSpec ps;
       ps.direction = port.direction;

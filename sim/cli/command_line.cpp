@@ -29,7 +29,6 @@ struct Raw {
   std::string check = "exact", network = "fast", vcd, trace_from, trace_to, trace_limit, max_memory, max_seconds,
               jitter, max_cycles;
   std::vector<std::string> set, save;
-  bool no_reuse = false;
   AssembleRequest assemble;
   CheckRequest check_request;
   ShowRequest show;
@@ -114,6 +113,8 @@ Commands describe(CLI::App& app, Raw& raw) {
                       "accept slices of different sizes, in whole tiles or heads");
   c.compile->add_flag("--pad", raw.compile.options.plan.pad,
                       "cut within tiles and pad each slice to whole ones; the report counts the padding");
+  c.compile->add_flag("--relaunch", raw.compile.options.plan.relaunch,
+                      "have the host launch each repeated layer anew, instead of all as one stream");
   c.compile->add_option("--size-by", raw.size_by, "depths of buffers: throughput, or minimum (the least that end)")
       ->capture_default_str();
   c.compile->add_option("--stop-after", raw.compile.options.stop_after,
@@ -178,7 +179,8 @@ Commands describe(CLI::App& app, Raw& raw) {
   c.run->add_option("--trace-to", raw.trace_to, "last cycle of traces");
   c.run->add_option("--trace-limit", raw.trace_limit, "bytes of each trace: 100MB; the rest is counted");
   c.run->add_option("--jitter", raw.jitter, "SEED: links and stages are late at random; values must stay the same");
-  c.run->add_flag("--no-reuse", raw.no_reuse, "runs everything (this version always does)");
+  c.run->add_flag("--no-reuse", raw.run.no_reuse,
+                  "simulates each launch of a relaunched section, whether or not it could differ from the one before");
   c.run->add_flag("--json", raw.run.json, "the report on standard output instead of the summary");
   c.run->footer(
       "Example:\n  rdusim run prog.bin --chips 16 --report report.json\n"

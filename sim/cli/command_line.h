@@ -40,6 +40,7 @@ struct RunRequest {
   CheckLevel check = CheckLevel::exact;
   bool explain = false;
   bool timing_only = false;
+  bool no_reuse = false;
   bool collect_violations = false;
   bool allow_refuted = false;
   bool flit_network = false;

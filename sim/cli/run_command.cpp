@@ -156,6 +156,7 @@ ExitStatus run(RunRequest request, std::atomic<bool>& stop) {
   RunOptions options;
   options.check = request.check;
   options.values = !request.timing_only;
+  options.reuse = !request.no_reuse;
   options.collect_violations = request.collect_violations;
   options.faults = request.faults;
   options.jitter = request.jitter;
