@@ -174,7 +174,7 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   Listeners l(loaded, options, stop);
   const std::vector<EventSink*> traced = traces->sinks();
   FanOut tracing(traced);
-  if (!traced.empty()) l.traces = &tracing;
+  if (!traced.empty()) l.traces = traced.size() == 1 ? traced.front() : &tracing;
 
   MachineOptions machine_options;
   machine_options.values = options.values;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/support/file_stream.h"
+#include "models/events/event_record.h"
 #include "traces/event_model.h"
 #include "traces/trace_scope.h"
 #include "traces/trace_writer.h"
@@ -38,7 +39,7 @@ class EventLogWriter final : public TraceWriter {
   RDU_EVENTS(RDU_DECLARE)
 #undef RDU_DECLARE
   Result<TraceSize> finish(const TraceEnd& end) override;
-  // Of the file so far, without what finish() adds.
+  // Of the file so far, without the last few hundred events and what finish() adds.
   Bytes bytes() const {
     return file_.size() + static_cast<Bytes>(at_ - block_.data());
   }
@@ -46,22 +47,31 @@ class EventLogWriter final : public TraceWriter {
  private:
   EventLogWriter(FileWriter file, const Roster& roster, TraceScope scope);
   template <class E>
+  void take(const E& e);
+  template <class E>
   void put(const E& e);
+  void put_batch();
+  void begin_block(Cycle at);
   std::uint64_t local(ProvenanceId id);
+  std::uint64_t define(ProvenanceId id);
   void write_block(std::uint32_t type, std::uint32_t records, std::string_view payload);
   void flush();
 
   FileWriter file_;
   const Roster& roster_;
   const ProvenanceTable* table_ = nullptr;
+  EventRecord batch_;
   EventModel model_;
   std::vector<std::uint8_t> block_;
   std::uint8_t* at_ = nullptr;  // end of what the block holds
   std::uint32_t records_ = 0;   // events in it
   Cycle last_ = 0;              // of the event before
   std::uint64_t since_restart_ = 0;
-  bool restart_ = true;                                         // the next block begins anew
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> local_;  // by provenance id: restart and number there
+  bool restart_ = true;  // the next block begins anew
+  struct Local {
+    std::uint32_t restart = 0, number = 0;
+  };
+  std::vector<Local> local_;  // by provenance id: the restart since which it has a number, and that
   std::uint32_t restarts_ = 0, locals_ = 0;
   struct Entry {
     std::uint64_t offset = 0;

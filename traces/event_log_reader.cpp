@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -133,23 +134,23 @@ bool EventLogReader::take(WireReader& in, std::uint8_t head, EventSink& sink, co
   if ((head & head_next_subject) == 0) who += unzigzag(in.varint());
   if (who >= subjects(*roster_, subject_of<E>()) || in.failed()) return false;
   constexpr std::size_t n = field_count<E>;
-  auto& c = model_->context<E>(static_cast<std::uint32_t>(who));
-  const std::uint64_t different = (head & head_as_expected) == 0 ? in.varint() : 0;
-  if constexpr (n < 64)
-    if (different >> n != 0) return false;
-  for (std::size_t f = 0; f < n; ++f) {
-    std::uint64_t value = c.last[f] + c.stride[f];
-    if ((different >> f & 1U) != 0) value += unzigzag(in.varint());
-    c.stride[f] = value - c.last[f];
-    c.last[f] = value;
+  EventContext<E>& context = model_->context<E>(static_cast<std::uint32_t>(who));
+  EventFields<E> read = model_->expected(context);
+  if ((head & head_as_expected) == 0) {
+    const std::uint64_t different = in.varint();
+    if constexpr (n < 64)
+      if (different >> n != 0) return false;
+    for (std::uint64_t bits = different; bits != 0; bits &= bits - 1)
+      read[std::countr_zero(bits)] += unzigzag(in.varint());
   }
+  model_->follow(context, read);
   if (in.failed()) return false;
 
   std::size_t f = 0;
   bool fits = true;
   each_field(e, [&](auto& field) {
     using Field = std::remove_reference_t<decltype(field)>;
-    const std::uint64_t value = c.last[f++];
+    const std::uint64_t value = read[f++];
     if constexpr (std::is_same_v<Field, StallCause>) {
       fits = fits && value < stall_causes;
       field = static_cast<StallCause>(value);

@@ -1,3 +1,5 @@
+#include <bit>
+
 #include "traces/event_log.h"
 #include "traces/event_log_blocks.h"
 
@@ -7,8 +9,32 @@ namespace {
 
 // The longest event: three tags and their numbers, and a new multiset in front of each is flushed apart.
 constexpr std::size_t longest_event = 64 * longest_varint;
+// Events that are gathered, as words: long enough that what the listeners of a run have in the caches is left alone meanwhile,
+// and a batch and all that it is foretold from still fit there.
+constexpr std::size_t batch_words = std::size_t{1} << 12;
 // What the end, the index and their headers take at most, kept free under a limit.
 constexpr std::uint64_t end_bytes = std::uint64_t{1} << 14;
+
+// Which of a tag's fields its provenance is.
+constexpr std::size_t provenance_field = [] {
+  PageTag tag{};
+  tag.provenance = 1;
+  tag.rows = tag.cols = tag.chunks = 0;
+  std::size_t at = 0, i = 0;
+  each_field(tag, [&](const auto& value) {
+    if (value == 1) at = i;
+    ++i;
+  });
+  return at;
+}();
+
+template <class E>
+constexpr std::size_t tag_count = [] {
+  E e{};
+  std::size_t n = 0;
+  each_tag(e, [&n](const char*, const PageTag&) { ++n; });
+  return n;
+}();
 
 }  // namespace
 
@@ -63,14 +89,32 @@ void EventLogWriter::flush() {
   if (since_restart_ >= log_block::restart_bytes) restart_ = true;
 }
 
+void EventLogWriter::begin_block(Cycle at) {
+  if (restart_) {
+    restart_ = false;
+    since_restart_ = 0;
+    ++restarts_;
+    locals_ = 0;
+    model_.forget();
+    index_.push_back({file_.size(), at, events_});
+    *at_++ = log_block::begins_anew;
+  } else {
+    *at_++ = 0;
+  }
+  at_ = put_varint(at_, at);
+  last_ = at;
+}
+
 // The number that a multiset has in the file since the last restart; defined there where it is new.
-std::uint64_t EventLogWriter::local(ProvenanceId id) {
+inline std::uint64_t EventLogWriter::local(ProvenanceId id) {
   if (id == 0) return 0;
+  if (id < local_.size() && local_[id].restart == restarts_) return local_[id].number;
+  return define(id);
+}
+
+std::uint64_t EventLogWriter::define(ProvenanceId id) {
   if (id >= local_.size()) local_.resize(std::max<std::size_t>(id + std::size_t{1}, local_.size() * 2));
-  auto& [restart, number] = local_[id];
-  if (restart == restarts_) return number;
-  restart = restarts_;
-  number = ++locals_;
+  local_[id] = {restarts_, ++locals_};
   const std::vector<Contribution> set = table_ != nullptr ? table_->contributions(id) : std::vector<Contribution>{};
   const auto used = static_cast<std::size_t>(at_ - block_.data());
   const std::size_t needed = used + (2 + 3 * set.size()) * longest_varint + longest_event;
@@ -88,11 +132,12 @@ std::uint64_t EventLogWriter::local(ProvenanceId id) {
     chip = c.chip.value;
     k = c.k_end;
   }
-  return number;
+  return locals_;
 }
 
+// Takes an event down, and asks for what it is foretold from: a batch later that is at hand.
 template <class E>
-void EventLogWriter::put(const E& e) {
+void EventLogWriter::take(const E& e) {
   switch (wanted(e, scope_, roster_)) {
     case Wanted::yes:
       break;
@@ -103,28 +148,36 @@ void EventLogWriter::put(const E& e) {
       ++dropped_.window;
       return;
   }
+  model_.fetch<E>(subject(e, roster_));
+  batch_.add(e);
+  if (batch_.words().size() >= batch_words) put_batch();
+}
+
+void EventLogWriter::put_batch() {
+  struct Put final : EventSink {
+    EventLogWriter& w;
+    explicit Put(EventLogWriter& writer) : w(writer) {}
+#define RDU_PUT(Event)               \
+  void on(const Event& e) override { \
+    w.put(e);                        \
+  }
+    RDU_EVENTS(RDU_PUT)
+#undef RDU_PUT
+  } put(*this);
+  batch_.hand_on(put);
+  batch_.clear();
+}
+
+template <class E>
+void EventLogWriter::put(const E& e) {
   if (scope_.limit && bytes() + longest_event + end_bytes > *scope_.limit) {
     ++dropped_.limit;
     return;
   }
-  if (records_ == 0) {
-    if (restart_) {
-      restart_ = false;
-      since_restart_ = 0;
-      ++restarts_;
-      locals_ = 0;
-      model_.forget();
-      index_.push_back({file_.size(), e.at, events_});
-      *at_++ = log_block::begins_anew;
-    } else {
-      *at_++ = 0;
-    }
-    at_ = put_varint(at_, e.at);
-    last_ = e.at;
-  }
+  if (records_ == 0) begin_block(e.at);
 
   constexpr std::size_t n = field_count<E>;
-  std::uint64_t field[n + 1];
+  EventFields<E> field;
   std::size_t i = 0;
   each_field(e, [&](const auto& value) { field[i++] = static_cast<std::uint64_t>(value); });
   if constexpr (requires { e.begin; }) {
@@ -132,75 +185,55 @@ void EventLogWriter::put(const E& e) {
     field[1] -= field[0];
     field[0] -= e.at;
   }
-  i = 0;
-  const auto name_locally = [&](const PageTag& tag) {
-    std::size_t at = i;
-    bool found = false;
-    each_field(tag, [&](const auto& value) {
-      if (!found && static_cast<const void*>(&value) == static_cast<const void*>(&tag.provenance)) {
-        field[at] = local(tag.provenance);
-        found = true;
-      }
-      ++at;
-    });
-    i = at;
-  };
-  if constexpr (requires { e.tag; }) {
-    i = n - field_count<PageTag>;
-    name_locally(e.tag);
-  } else if constexpr (requires { e.a; }) {
-    i = n - 2 * field_count<PageTag>;
-    name_locally(e.a);
-    name_locally(e.b);
-  } else if constexpr (requires { e.held; }) {
-    i = n - 3 * field_count<PageTag>;
-    name_locally(e.held);
-    name_locally(e.added);
-    name_locally(e.sum);
-  }
+  // Tags stand behind all other fields.
+  each_tag(e, [&, at = n - tag_count<E> * field_count<PageTag>](const char*, const PageTag& tag) mutable {
+    field[at + provenance_field] = local(tag.provenance);
+    at += field_count<PageTag>;
+  });
 
   const std::uint32_t who = subject(e, roster_);
-  auto& c = model_.context<E>(who);
-  std::uint64_t different = 0;
-  std::uint64_t by[n + 1];
-  std::size_t count = 0;
+  EventContext<E>& context = model_.context<E>(who);
+  EventFields<E> by = model_.expected(context);
+  std::uint64_t any = 0;
   for (std::size_t f = 0; f < n; ++f) {
-    const std::uint64_t difference = field[f] - (c.last[f] + c.stride[f]);
-    if (difference != 0) {
-      different |= std::uint64_t{1} << f;
-      by[count++] = zigzag(difference);
-    }
-    c.stride[f] = field[f] - c.last[f];
-    c.last[f] = field[f];
+    by[f] = field[f] - by[f];
+    any |= by[f];
   }
+  model_.follow(context, field);
   std::uint32_t& expected = model_.next_subject(kind_of_event<E>);
   std::uint8_t head = static_cast<std::uint8_t>(kind_of_event<E>);
   if (e.at == last_) head |= head_same_time;
   if (who == expected) head |= head_next_subject;
-  if (different == 0) head |= head_as_expected;
-  *at_++ = head;
-  if (e.at != last_) at_ = put_varint(at_, e.at - last_);
-  if (who != expected) at_ = put_varint(at_, zigzag(static_cast<std::uint64_t>(who) - expected));
-  if (different != 0) {
-    at_ = put_varint(at_, different);
-    for (std::size_t f = 0; f < count; ++f) at_ = put_varint(at_, by[f]);
+  if (any == 0) head |= head_as_expected;
+  std::uint8_t* at = at_;
+  *at++ = head;
+  if (e.at != last_) at = put_varint(at, e.at - last_);
+  if (who != expected) at = put_varint(at, zigzag(static_cast<std::uint64_t>(who) - expected));
+  if (any != 0) {
+    std::uint64_t different = 0;
+    for (std::size_t f = 0; f < n; ++f) different |= std::uint64_t{by[f] != 0} << f;
+    at = put_varint(at, different);
+    for (std::uint64_t bits = different; bits != 0; bits &= bits - 1)
+      at = put_varint(at, zigzag(by[std::countr_zero(bits)]));
   }
+  at_ = at;
   expected = who + 1;
   last_ = e.at;
   ++records_;
   ++events_;
   ++counts_[static_cast<std::size_t>(kind_of_event<E>)];
-  if (at_ >= block_.data() + log_block::events_bytes) flush();
+  if (at >= block_.data() + log_block::events_bytes) flush();
 }
 
 #define RDU_DEFINE(Event)                   \
   void EventLogWriter::on(const Event& e) { \
-    put(e);                                 \
+    take(e);                                \
   }
 RDU_EVENTS(RDU_DEFINE)
 #undef RDU_DEFINE
 
 Result<TraceSize> EventLogWriter::finish(const TraceEnd& end) {
+  put_batch();
   flush();
   TraceSize size;
   size.events = events_;

@@ -56,12 +56,12 @@ bool Roster::index() {
   return true;
 }
 
-std::uint32_t Roster::of(const ChannelAt& c) const {
+std::uint32_t Roster::of_several(const ChannelAt& c, std::uint32_t sender) const {
   const auto& targets = edges[c.edge.value].targets[c.from];
   std::size_t at = 0;
   if (targets.size() > 1)
     at = static_cast<std::size_t>(std::lower_bound(targets.begin(), targets.end(), c.receiver) - targets.begin());
-  return first_channel_[sender(c.edge, c.from)] + static_cast<std::uint32_t>(c.to * targets.size() + at);
+  return first_channel_[sender] + static_cast<std::uint32_t>(c.to * targets.size() + at);
 }
 
 namespace {

@@ -106,7 +106,10 @@ class Roster {
 
   std::uint32_t of(const StageAt& s) const { return stage_base_[s.stage.value] + s.instance; }
   std::uint32_t of(const BufferAt& b) const { return buffer_base_[b.buffer.value] + b.instance; }
-  std::uint32_t of(const ChannelAt& c) const;
+  std::uint32_t of(const ChannelAt& c) const {
+    const std::uint32_t s = sender(c.edge, c.from);
+    return channels_of(s) == 1 ? first_channel_[s] : of_several(c, s);
+  }
   std::uint32_t sender(EdgeId e, std::uint32_t from) const { return sender_base_[e.value] + from; }
   std::uint32_t member(EdgeId e, std::uint32_t from, std::uint32_t m) const {
     const std::uint32_t s = sender(e, from);
@@ -171,6 +174,8 @@ class Roster {
   bool same_as(const Roster& other) const;
 
  private:
+  std::uint32_t of_several(const ChannelAt& c, std::uint32_t sender) const;
+
   std::vector<std::uint32_t> stage_base_ = {0}, buffer_base_ = {0}, sender_base_ = {0}, first_channel_ = {0};
   std::vector<ChannelAt> channel_;
   std::vector<std::uint32_t> engine_;

@@ -21,12 +21,12 @@
 #include <utility>
 #include <vector>
 
+#include "models/events/event_record.h"
 #include "models/processes/crew.h"
 #include "models/systemc/division.h"
 #include "models/systemc/machine.h"
 #include "models/systemc/progress.h"
 #include "models/systemc/window_mail.h"
-#include "models/units/event_record.h"
 
 namespace rdusim {
 

@@ -31,9 +31,9 @@
 #include <span>
 #include <vector>
 
+#include "models/events/event_record.h"
 #include "models/events/provenance.h"
 #include "models/units/chip_state.h"
-#include "models/units/event_record.h"
 #include "models/units/page_region.h"
 #include "models/units/waiting.h"
 

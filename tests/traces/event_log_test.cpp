@@ -107,6 +107,46 @@ TEST_CASE("an event log gives back every event of a run, in order, and ends as t
   CHECK(w.size.bytes == file_bytes(folder / "a.rdulog").size());
 }
 
+TEST_CASE("numbers beyond 32 bits survive, and what goes on as it went takes a byte, however large") {
+  const Scratch folder;
+  const LoadedProgram loaded = small_matmul();
+  Roster roster = roster_of(loaded.program, loaded.target, loaded.sha256);
+  REQUIRE(roster.index());
+  Recorder told(roster, nullptr);
+  const auto bytes_of = [&](std::uint64_t first, std::uint64_t step, std::size_t more, bool back) {
+    auto writer = EventLogWriter::create(folder / "a.rdulog", roster, LogHead{"test", "{}", ""}, "", {});
+    REQUIRE(writer.ok());
+    const auto tell = [&](const auto& e) {
+      told.on(e);
+      writer.value()->on(e);
+    };
+    const StageAt one = roster.stage_at(0), other = roster.stage_at(1);
+    tell(FiringCompleted{1, one, 3});
+    tell(FiringCompleted{1, other, 7});
+    tell(FiringCompleted{2, one, first});
+    for (std::size_t i = 1; i <= more; ++i) tell(FiringCompleted{2, one, first + i * step});
+    tell(FiringCompleted{3, other, 8});
+    if (back) tell(FiringCompleted{3, one, 9}), tell(FiringCompleted{3, one, 10});
+    const auto size = writer.value()->finish({"finished", 3, "{}"});
+    REQUIRE(size.ok());
+    return size->bytes;
+  };
+  for (const std::uint64_t first :
+       {std::uint64_t{20}, ~std::uint64_t{0} >> 32U, std::uint64_t{1} << 32U, std::uint64_t{1} << 61U}) {
+    INFO(first);
+    // Of those that follow by the same step each has a head and the way back to its subject.
+    const std::uint64_t step = first - 3;
+    const Bytes few = bytes_of(first, step, 1, false);
+    CHECK(bytes_of(first, step, 4, false) - few == 6);
+    told.events.clear();
+    bytes_of(first, std::uint64_t{1} << 33U, 3, true);
+    const Read r = read_log(folder / "a.rdulog");
+    INFO(r.wrong.to_text());
+    REQUIRE(r.end);
+    CHECK(r.events == told.events);
+  }
+}
+
 TEST_CASE("the roster survives the log, and lists what the program has") {
   const LoadedProgram loaded = small_matmul();
   Roster roster = roster_of(loaded.program, loaded.target, loaded.sha256);

@@ -1,11 +1,13 @@
-// Events of one chip, kept for a while: a chip that runs ahead of the others writes here, and the records of all chips
-// are handed on afterwards in rising time, chip by chip within a cycle, just as if they had run side by side.
+// Events kept for a while. A chip that runs ahead of the others writes its own here, and the records of all chips are
+// handed on afterwards in rising time, chip by chip within a cycle, just as if they had run side by side.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -39,6 +41,10 @@ class EventRecord {
   std::span<const Group> groups() const { return groups_; }
   // Hands the events of groups()[group] to `sink`, oldest first.
   void hand_on(std::size_t group, EventSink& sink) const;
+  // All of them.
+  void hand_on(EventSink& sink) const {
+    for (std::size_t group = 0; group < groups_.size(); ++group) hand_on(group, sink);
+  }
   void clear() {
     groups_.clear();
     size_ = 0;
@@ -67,7 +73,17 @@ class EventRecord {
   static constexpr std::size_t most_words = 1 + (std::max({RDU_EVENTS(RDU_SIZE) std::size_t{0}}) + 7) / 8;
 #undef RDU_SIZE
 
-  std::vector<std::uint64_t> data_;  // a number, then the event's bytes, and so on: the first size_ words
+  // Room that was made is left as it comes: it is written before it is read.
+  struct Unset : std::allocator<std::uint64_t> {
+    template <class>
+    struct rebind {
+      using other = Unset;
+    };
+    void construct(std::uint64_t* to) const noexcept { ::new (to) std::uint64_t; }
+    void construct(std::uint64_t* to, std::uint64_t value) const noexcept { ::new (to) std::uint64_t(value); }
+  };
+
+  std::vector<std::uint64_t, Unset> data_;  // a number, then the event's bytes, and so on: the first size_ words
   std::size_t size_ = 0;
   std::vector<Group> groups_;
 };

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "models/units/event_record.h"
+#include "models/events/event_record.h"
 
 namespace rdusim::event_record_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/units/event_record.h"
+#include "models/events/event_record.h"
 
 #include <array>
 #include <cstddef>
