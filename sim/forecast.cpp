@@ -6,11 +6,13 @@
 
 namespace rdusim {
 
-std::uint64_t expected_pages(const SpatialProgram& p) {
+std::uint64_t expected_pages(const SpatialProgram& p, bool reuse) {
   double pages = 0;
   for (const Stage& s : p.stages) {
     const double instances = p.placement ? static_cast<double>(p.sites_of(s).sites.size()) : 1;
-    const double firings = static_cast<double>(s.firings) * static_cast<double>(p.sections[s.section.value].trips);
+    const Section& section = p.sections[s.section.value];
+    const std::uint64_t trips = reuse && section.relaunched ? std::min<std::uint64_t>(section.trips, 2) : section.trips;
+    const double firings = static_cast<double>(s.firings) * static_cast<double>(trips);
     for (const Port& port : s.ports) {
       if (port.direction != Direction::output) continue;
       double pushed = 0;

@@ -14,7 +14,8 @@
 namespace rdusim {
 
 // Pages that all buffers of a program are given in a run that finishes.
-std::uint64_t expected_pages(const SpatialProgram& program);
+// `reuse`: where launches that are alike are not simulated, of a relaunched section two.
+std::uint64_t expected_pages(const SpatialProgram& program, bool reuse);
 
 struct Forecast {
   double after_seconds = 0;    // when it was made

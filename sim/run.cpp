@@ -44,8 +44,9 @@ std::optional<TooLarge> too_large(const SpatialProgram& p, const RunOptions& opt
 // Makes a forecast of a run when its machine has worked for a second.
 class Forecaster {
  public:
-  Forecaster(const SpatialProgram& p, Bytes memory, const std::atomic<std::uint64_t>& pages) : pages_(pages) {
-    made_.expected = expected_pages(p);
+  Forecaster(const SpatialProgram& p, bool reuse, Bytes memory, const std::atomic<std::uint64_t>& pages)
+      : pages_(pages) {
+    made_.expected = expected_pages(p, reuse);
     made_.memory = memory;
   }
   void begin() {
@@ -86,17 +87,6 @@ Json to_json(const std::vector<TraceRow>& rows) {
   return Json(std::move(list));
 }
 
-// Why every launch of relaunched sections is simulated, whatever they do; nothing where they need not be.
-std::optional<std::string> why_no_reuse(const RunOptions& options, bool traced, bool divided) {
-  if (!options.reuse) return "as asked";
-  if (options.values) return "each has values of its own";
-  if (!options.faults.empty() || options.jitter || options.shuffle_seed != 0)
-    return "with faults or delays, or in another order";
-  if (traced) return "a trace tells each of their events";
-  if (divided) return "chips are divided over processes";
-  return std::nullopt;
-}
-
 std::vector<ReuseRow> reuse_of(const SpatialProgram& p, const std::vector<LaunchReuse>& sections,
                                const std::optional<std::string>& why_not) {
   std::vector<ReuseRow> rows;
@@ -109,6 +99,16 @@ std::vector<ReuseRow> reuse_of(const SpatialProgram& p, const std::vector<Launch
 }
 
 }  // namespace
+
+std::optional<std::string> why_no_reuse(const RunOptions& options) {
+  if (!options.reuse) return "as asked";
+  if (options.values) return "each has values of its own";
+  if (!options.faults.empty() || options.jitter || options.shuffle_seed != 0)
+    return "with faults or delays, or in another order";
+  if (!options.trace.files.empty()) return "a trace tells each of their events";
+  if (options.processes > 1 || options.mpi) return "chips are divided over processes";
+  return std::nullopt;
+}
 
 Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& options) {
   const auto began = std::chrono::steady_clock::now();
@@ -151,7 +151,8 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   std::atomic<bool>& stop = options.stop != nullptr ? *options.stop : own_stop;
   std::atomic<std::uint64_t> own_pages{0};
   std::atomic<std::uint64_t>& pages = options.pages != nullptr ? *options.pages : own_pages;
-  Forecaster forecaster(p, resident_bytes() + needed.total(), pages);
+  const auto why_not = why_no_reuse(options);
+  Forecaster forecaster(p, !why_not, resident_bytes() + needed.total(), pages);
   HeldByAll held;
   const bool follows = options.mpi && options.mpi->rank != 0;
   std::optional<LimitWatch> watch;
@@ -178,7 +179,6 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
 
   MachineOptions machine_options;
   machine_options.values = options.values;
-  const auto why_not = why_no_reuse(options, !traced.empty(), options.processes > 1 || options.mpi);
   machine_options.reuse = !why_not;
   machine_options.max_cycles = options.max_cycles;
   machine_options.shuffle_seed = options.shuffle_seed;

@@ -50,6 +50,9 @@ struct RunOptions {
   std::function<void(const Forecast&)> forecast;  // told once, from another thread, of a run of over a second
 };
 
+// Why every launch of relaunched sections is simulated, whatever they do; nothing where they need not be.
+std::optional<std::string> why_no_reuse(const RunOptions& options);
+
 struct RunResult {
   Report report;
   Diagnostics diagnostics;  // violations, the diagnosis of a run that is stuck, limits

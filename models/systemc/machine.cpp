@@ -166,7 +166,7 @@ struct Machine::Impl final : Outside, Surroundings {
     const Cycle start = progress.window_start + (now - progress.window_start) / progress.window * progress.window;
     progress.window_end = start + progress.window;
     if (options.pages != nullptr && (progress.window > 1 || ++narrow % 1024 == 0))
-      options.pages->store(pages_pushed(), std::memory_order_relaxed);
+      options.pages->store(pages_pushed() - reused_pages, std::memory_order_relaxed);
   }
   std::uint64_t pages_pushed() const {
     std::uint64_t pages = reused_pages;

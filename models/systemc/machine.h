@@ -33,10 +33,11 @@ struct MachineOptions {
   bool reuse = false;
   bool bursts = true;  // memory is told burst by burst, else page by page (MemoryUsed): a fifth of all there is to tell
   std::vector<Fault> faults;
-  NetworkLevel network = NetworkLevel::fast;    // flit requires !no_flit_level(target) (models/units/network.h)
-  std::uint64_t jitter_seed = 0;                // not 0: links and stages are late at random; values never change by it
-  std::atomic<std::uint64_t>* pages = nullptr;  // follows the pages pushed, from window to window; may be null
-  const std::atomic<bool>* stop = nullptr;      // looked at after each event time; set by a checker or by Ctrl-C
+  NetworkLevel network = NetworkLevel::fast;  // flit requires !no_flit_level(target) (models/units/network.h)
+  std::uint64_t jitter_seed = 0;              // not 0: links and stages are late at random; values never change by it
+  std::atomic<std::uint64_t>* pages =
+      nullptr;                              // follows the pages that are simulated, from window to window; may be null
+  const std::atomic<bool>* stop = nullptr;  // looked at after each event time; set by a checker or by Ctrl-C
 };
 
 class Crew;

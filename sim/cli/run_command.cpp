@@ -193,7 +193,7 @@ ExitStatus run(RunRequest request, std::atomic<bool>& stop) {
                             format_bytes(estimate_bytes(events, format_of(file).value_or("")))));
   }
   auto result = [&] {
-    const Progress progress(reached, pages, expected_pages(loaded->program));
+    const Progress progress(reached, pages, expected_pages(loaded->program, !why_no_reuse(options)));
     return run_program(*loaded, options);
   }();
   if (!result) return fail(result.diagnostics());
