@@ -286,6 +286,13 @@ void place_work(SpatialProgram& program, const Target& target, const Work& w, Se
     MatmulPlacer(program, target, w, section).place(sites);
 }
 
+// The section carries out all that repeats.
+void make_trips(Section& section, const Repeat& repeat, const ShardPlan& plan) {
+  section.trips = repeat.trips;
+  section.operators_a_trip = repeat.length;
+  section.relaunched = plan.relaunch;
+}
+
 // Whether one trip finds sites for all its operators at once.
 bool trip_fits(const SpatialProgram& program, const Repeat& repeat, const OnlyOn& only, const Target& target) {
   SitesOfChips sites;
@@ -381,9 +388,7 @@ Result<SpatialProgram> place_in_sections(SpatialProgram program, const SectionPl
         sites.emplace(target, w.chip);
         if (begins != trips.end()) {
           repeated = &begins->second;
-          program.sections.back().trips = repeated->repeat.trips;
-          program.sections.back().operators_a_trip = repeated->repeat.length;
-          program.sections.back().relaunched = program.header.plan.relaunch;
+          make_trips(program.sections.back(), repeated->repeat, program.header.plan);
         }
       } else {
         program.sections.back().name = first->name + ".." + op.name;
@@ -450,8 +455,7 @@ SectionPlan sections_for_chips(const SpatialProgram& tiled, const OnlyOn& only, 
       sites = {};
       if (begins != trips.end()) {
         repeated = &begins->second;
-        plan.sections.back().trips = repeated->trips;
-        plan.sections.back().operators_a_trip = repeated->length;
+        make_trips(plan.sections.back(), *repeated, tiled.header.plan);
       }
     } else {
       plan.sections.back().name = graph.operators[plan.begins.back().value].name + ".." + name;

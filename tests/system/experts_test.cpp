@@ -21,6 +21,18 @@ constexpr const char* config = R"({
   "max_position_embeddings": 2048, "tie_word_embeddings": false, "torch_dtype": "bfloat16"
 })";
 
+// Qwen's kind, with one layer of 128 experts of which a token has eight.
+std::string of_128_experts(const std::string& renormalised) {
+  std::string model = config;
+  model.replace(model.find("\"MixtralForCausalLM\"], \"model_type\": \"mixtral\""), 46,
+                "\"Qwen3MoeForCausalLM\"], \"model_type\": \"qwen3_moe\"");
+  model.replace(model.find("\"num_hidden_layers\": 2"), 22,
+                "\"num_hidden_layers\": 1, \"num_experts\": 128, \"moe_intermediate_size\": 32, \"head_dim\": 32");
+  model.replace(model.find("\"num_local_experts\": 8, \"num_experts_per_tok\": 2"), 48, "\"num_experts_per_tok\": 8");
+  model.insert(model.rfind('}'), ", \"norm_topk_prob\": " + renormalised);
+  return model;
+}
+
 // 64 tokens of a batch that was recorded (github.com/stanford-ppl/step_artifact, dyn_tiling/expert_routing): the file
 // says more.
 constexpr const char* recorded = RDUSIM_SOURCE_DIR "/tests/system/mixtral-8x7b-b64.csv";
@@ -59,17 +71,9 @@ TEST_CASE("a prefill of 64 recorded tokens accounts for all 128 assignments, on 
 // 64 tokens of another batch, top-8 of 128 (the same source): 68 experts get no token, the busiest 42.
 TEST_CASE("experts that get no token make nobody wait, and 512 assignments are accounted for") {
   const Folder folder;
-  std::string many = config;
-  many.replace(many.find("\"MixtralForCausalLM\"], \"model_type\": \"mixtral\""), 46,
-               "\"Qwen3MoeForCausalLM\"], \"model_type\": \"qwen3_moe\"");
-  many.replace(many.find("\"num_hidden_layers\": 2"), 22,
-               "\"num_hidden_layers\": 1, \"num_experts\": 128, \"moe_intermediate_size\": 32, \"head_dim\": 32");
-  many.replace(many.find("\"num_local_experts\": 8, \"num_experts_per_tok\": 2"), 48, "\"num_experts_per_tok\": 8");
   for (const std::string renormalised : {"true", "false"}) {
     CAPTURE(renormalised);
-    std::string model = many;
-    model.insert(model.rfind('}'), ", \"norm_topk_prob\": " + renormalised);
-    folder.write("config.json", model);
+    folder.write("config.json", of_128_experts(renormalised));
     rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--phase", "prefill", "--context", "64", "--routing",
                RDUSIM_SOURCE_DIR "/tests/system/qwen3-moe-b64.csv"},
               folder);
@@ -179,6 +183,26 @@ TEST_CASE("every chip holds the matrices of its experts and of no others, whethe
   }
 }
 
+TEST_CASE("layers of experts on chips of their own are launched one by one where that is asked for") {
+  const Folder folder;
+  const std::vector<std::string> options = {"compile",   "config.json", "-o",        "prog.bin", "--chips",   "2",
+                                            "--shard",   "tensor",      "--phase",   "decode",   "--context", "40",
+                                            "--routing", recorded,      "--experts", "parallel"};
+  folder.write("config.json", config);
+  const auto outcome = [&](bool relaunch) {
+    std::vector<std::string> all = options;
+    if (relaunch) all.push_back("--relaunch");
+    rdusim_ok(all, folder);
+    return run(folder, {"--check", "exact"});
+  };
+  const Json streamed = outcome(false), launched = outcome(true);
+  check_exact_pass(launched);
+  CHECK(number(list(streamed, "decisions", "sections")[1], "trips") == 2);
+  CHECK(number(list(streamed, "decisions", "sections")[1], "launches") == 1);
+  CHECK(number(list(launched, "decisions", "sections")[1], "launches") == 2);
+  CHECK(text(launched, "outputs", 0, "sha256") == text(streamed, "outputs", 0, "sha256"));
+}
+
 TEST_CASE("no fault of experts on chips of their own is missed") {
   const Folder folder;
   compiled_and_run(folder, "decode", "40", "2", "parallel");
@@ -192,14 +216,7 @@ TEST_CASE("no fault of experts on chips of their own is missed") {
 
 TEST_CASE("of 128 experts 60 have tokens, each on one of two chips, in sections that suit both") {
   const Folder folder;
-  std::string many = config;
-  many.replace(many.find("\"MixtralForCausalLM\"], \"model_type\": \"mixtral\""), 46,
-               "\"Qwen3MoeForCausalLM\"], \"model_type\": \"qwen3_moe\"");
-  many.replace(many.find("\"num_hidden_layers\": 2"), 22,
-               "\"num_hidden_layers\": 1, \"num_experts\": 128, \"moe_intermediate_size\": 32, \"head_dim\": 32, "
-               "\"norm_topk_prob\": true");
-  many.replace(many.find("\"num_local_experts\": 8, \"num_experts_per_tok\": 2"), 48, "\"num_experts_per_tok\": 8");
-  folder.write("config.json", many);
+  folder.write("config.json", of_128_experts("true"));
   const auto outcome = [&](const std::string& chips) {
     rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--phase", "prefill", "--context", "64", "--chips", chips,
                "--shard", "tensor", "--experts", "parallel", "--routing",
