@@ -128,6 +128,10 @@ std::string table(const SpatialProgram& p, const Target& target, const std::vect
 
 }  // namespace
 
+const MemoryParameters& memory_of(const Tensor& t, const Target& target) {
+  return t.space == MemorySpace::ddr && target.ddr ? *target.ddr : target.hbm;
+}
+
 std::vector<MemoryUse> memory_use(const SpatialProgram& p, ChipId chip) {
   std::map<std::tuple<MemorySpace, TensorRole, std::string, std::uint32_t>, MemoryUse> rows;
   for (const Tensor& t : p.tensors) {

@@ -7,6 +7,7 @@
 
 #include "compiler/ir/program.h"
 #include "compiler/support/diagnostics.h"
+#include "compiler/target/target.h"
 
 namespace rdusim {
 
@@ -23,6 +24,9 @@ struct MemoryUse {
 
 // Of `chip`, by space, then by role, then falling bytes, then by name.
 std::vector<MemoryUse> memory_use(const SpatialProgram& program, ChipId chip);
+
+// The memory that a tensor lies in.
+const MemoryParameters& memory_of(const Tensor& t, const Target& target);
 
 // Adds the `most` rows that take most of a chip's memory of a space to a refusal.
 void note_memory_use(Diagnostic& d, const SpatialProgram& program, ChipId chip, MemorySpace space,

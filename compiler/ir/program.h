@@ -318,8 +318,9 @@ enum class CollectiveAlgorithm : std::uint8_t {
 // this chip takes pages from: reductions, one with the reduced page where this chip stores the result (none where it
 // does not), of a reduce_scatter with this chip's chunk of it; all_gather, one a member, in the order of members, with
 // that member's page; all_to_all, one a member likewise, with this chip's rows of that member's page; broadcast, one with
-// the first member's page, which alone has the input. Every port moves one page a firing. Pages of a reduce_scatter or all_to_all have all rows of the result, as many of each member: the
-// member that is the i-th in the order of chips has the i-th part.
+// the first member's page, which alone has the input. Every port moves one page a firing. Pages of a reduce_scatter or
+// all_to_all have all rows of the result, as many of each member: the member that is the i-th in the order of chips has the
+// i-th part.
 struct CollectiveStage {
   CollectiveId collective;
   friend bool operator==(const CollectiveStage&, const CollectiveStage&) = default;

@@ -33,6 +33,9 @@ inline std::uint64_t trips_a_launch(const Section& section) {
   return section.relaunched ? 1 : section.trips;
 }
 
+// By tensor: whether trips of the section each work on one of their own.
+std::vector<bool> tensors_of_single_trips(const SpatialProgram& program, SectionId section);
+
 // Whether a Load or Store can work on either: they agree in all but what they are called and hold.
 bool alike_in_trips(const Tensor& a, const Tensor& b);
 

@@ -1,6 +1,7 @@
 // Addresses are given out upwards. A buffer has the same address on every site of its group, so it starts above
 // whatever any of those sites holds. Sections run one after the other and share the PMUs; tensors stay.
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "compiler/ir/memory_use.h"
@@ -49,30 +50,21 @@ Bytes bytes_of_tensor(const Tensor& t) {
   return static_cast<Bytes>(element_count(t.shape).value_or(0)) * bytes_of(t.dtype);
 }
 
-// By tensor: whether launches of a section each work on one of their own.
-std::vector<bool> of_one_launch(const SpatialProgram& p) {
-  std::vector<bool> own(p.tensors.size(), false);
-  const auto mark = [&](const auto* access) {
-    if (access != nullptr && !access->later.empty()) for_each_tensor(*access, [&](TensorId t) { own[t.value] = true; });
-  };
-  for (const Stage& s : p.stages) {
-    if (!p.sections[s.section.value].relaunched) continue;
-    mark(std::get_if<Load>(&s.kind));
-    mark(std::get_if<Store>(&s.kind));
-  }
-  return own;
-}
-
 // A tensor begins at a channel's first bytes. Those of single launches have all the rows that they lie in, from the start of
 // one: so all launches find the same channels and rows, whichever tensors they work on.
 void place_tensors(SpatialProgram& p, const Target& target, Diagnostics& out) {
   std::map<std::pair<ChipId, MemorySpace>, Bytes> used;
   p.memory->tensors.resize(p.tensors.size());
-  const std::vector<bool> own = of_one_launch(p);
+  std::vector<bool> own(p.tensors.size(), false);
+  for (const Section& section : p.sections) {
+    if (!section.relaunched) continue;
+    const std::vector<bool> single = tensors_of_single_trips(p, section.id);
+    std::transform(own.begin(), own.end(), single.begin(), own.begin(), std::logical_or<bool>());
+  }
   for (const Tensor& t : p.tensors) {
     Bytes& top = used[{t.chip, t.space}];
-    const MemoryParameters& m = t.space == MemorySpace::ddr && target.ddr ? *target.ddr : target.hbm;
-    const Bytes unit = own[t.id.value] ? m.stripe_bytes() : std::max<Bytes>(1, target.hbm.interleave_bytes);
+    const Bytes unit =
+        own[t.id.value] ? memory_of(t, target).stripe_bytes() : std::max<Bytes>(1, target.hbm.interleave_bytes);
     top = align(top, unit);
     p.memory->tensors[t.id.value] = {mutated("memory.tensors_overlap", top, 0), bytes_of_tensor(t)};
     top = align(top + bytes_of_tensor(t), unit);

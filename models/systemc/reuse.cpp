@@ -3,32 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <tuple>
 
+#include "compiler/ir/memory_use.h"
 #include "compiler/ir/trips.h"
 
 namespace rdusim {
 namespace {
 
-// Tensors of which each launch has another.
-std::set<TensorId> of_single_launches(const SpatialProgram& p, SectionId section) {
-  std::set<TensorId> own;
-  const auto mark = [&](const auto* access) {
-    if (access != nullptr && !access->later.empty()) for_each_tensor(*access, [&](TensorId t) { own.insert(t); });
-  };
-  for (const Stage& s : p.stages) {
-    if (s.section != section) continue;
-    mark(std::get_if<Load>(&s.kind));
-    mark(std::get_if<Store>(&s.kind));
-  }
-  return own;
-}
-
-const MemoryParameters& memory_of(const Tensor& t, const Target& target) {
-  return t.space == MemorySpace::ddr && target.ddr ? *target.ddr : target.hbm;
-}
-
-std::optional<std::string> share_rows(const SpatialProgram& p, const Target& target, const std::set<TensorId>& own) {
+std::optional<std::string> share_rows(const SpatialProgram& p, const Target& target, const std::vector<bool>& own) {
   struct Extent {
     ChipId chip;
     MemorySpace space{};
@@ -41,14 +24,14 @@ std::optional<std::string> share_rows(const SpatialProgram& p, const Target& tar
     const TensorPlace& at = p.memory->tensors[t.id.value];
     if (at.bytes == 0) continue;
     const Bytes stripe = memory_of(t, target).stripe_bytes();
-    if (own.contains(t.id) && at.address % stripe != 0) return fmt::format("'{}' does not begin where rows do", t.name);
+    if (own[t.id.value] && at.address % stripe != 0) return fmt::format("'{}' does not begin where rows do", t.name);
     extents.push_back({t.chip, t.space, at.address / stripe, (at.address + at.bytes - 1) / stripe, t.id});
   }
   std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.key() < b.key(); });
   for (std::size_t i = 1; i < extents.size(); ++i) {
     const Extent &a = extents[i - 1], &b = extents[i];
     if (a.chip != b.chip || a.space != b.space || b.begin > a.end) continue;
-    if (own.contains(a.tensor) || own.contains(b.tensor))
+    if (own[a.tensor.value] || own[b.tensor.value])
       return fmt::format("'{}' and '{}' lie in the same rows of memory", p.tensor(a.tensor).name,
                          p.tensor(b.tensor).name);
   }
@@ -67,9 +50,9 @@ std::optional<std::string> launches_differ(const SpatialProgram& p, const Target
   for (const LinkId id : p.links)
     if (id.value < target.links.size() && target.links[id.value].error_rate.num != 0)
       return "transfers of links break at random";
-  const std::set<TensorId> own = of_single_launches(p, section);
-  for (const TensorId t : own)
-    if (memory_of(p.tensor(t), target).banks != 0)
+  const std::vector<bool> own = tensors_of_single_trips(p, section);
+  for (const Tensor& t : p.tensors)
+    if (own[t.id.value] && memory_of(t, target).banks != 0)
       return "in memory with banks, each launch's tensors lie in banks of their own";
   return share_rows(p, target, own);
 }

@@ -265,8 +265,7 @@ Result<DecoderRequest> decoder_request(const Raw& raw) {
       return DecoderRequest{};
     return usage(
         "--phase, --batch, --context, --layers, --dtype, --routing, --experts and --sequence-parallel belong to a "
-        "Hugging "
-        "Face model, a config.json or a folder that has one");
+        "Hugging Face model, a config.json or a folder that has one");
   }
   DecoderRequest r;
   Diagnostics wrong;

@@ -118,6 +118,13 @@ Json compile_and_run(const Folder& folder, const Matmul& workload, std::vector<s
   return run(folder, std::move(run_options));
 }
 
+Json run_exactly(const Folder& folder, const Matmul& workload, std::vector<std::string> options) {
+  Json report = compile_and_run(folder, workload, std::move(options));
+  check_exact_pass(report);
+  CHECK(text(report, "outputs", 0, "sha256") == workload.sha256());
+  return report;
+}
+
 std::string without_host(Json report) {
   remove(report, "host");
   return to_text(report);

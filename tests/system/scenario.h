@@ -56,6 +56,9 @@ Json run(const Folder& folder, std::vector<std::string> options = {}, const std:
 Json compile_and_run(const Folder& folder, const Matmul& workload, std::vector<std::string> options,
                      std::vector<std::string> run_options = {});
 
+// compile_and_run() that passes, whose output has the bits of the definition.
+Json run_exactly(const Folder& folder, const Matmul& workload, std::vector<std::string> options);
+
 // Without `host`, which alone may differ between two runs; as text.
 std::string without_host(Json report);
 
