@@ -22,6 +22,13 @@ std::vector<bool> stored_tensors(const SpatialProgram& p) {
   return stored;
 }
 
+template <class Ranges>
+std::uint64_t rows_in(const Ranges& ranges) {
+  std::uint64_t n = 0;
+  for (const auto& r : ranges) n += r.end - r.begin;
+  return n;
+}
+
 // Whether all n bytes are `expected`. Looks at all of them, eight at a time.
 bool all_are(const std::uint8_t* times, std::uint64_t n, std::uint8_t expected) {
   const std::uint64_t eight = 0x0101010101010101u * expected;
@@ -47,22 +54,48 @@ CoverageChecker::CoverageChecker(const Instances& instances, Violations& violati
     Writes& w = tensors_[t.id.value];
     w.stored = true;
     w.view = matrix_view(t);
-    w.times.resize(w.view.rows * w.view.cols);
+    w.kept = kept_rows(p, t, w.view);
+    w.times.resize((w.view.rows - rows_in(w.kept)) * w.view.cols);
   }
   for (const Stage& s : p.stages) {
     const auto* store = std::get_if<Store>(&s.kind);
     if (store != nullptr && store->later.empty() && s.section.value < p.sections.size())
       tensors_[store->tensor.value].trips = p.sections[s.section.value].trips;
   }
-  for (const Tensor& t : p.tensors) {
-    Writes& w = tensors_[t.id.value];
-    if (!w.stored) continue;
-    for (const certificate::Box& kept : certificate::kept_by_appends(p, t))
-      for (std::uint64_t row = kept.row; row < kept.row + kept.rows; ++row)
-        if (row >= w.view.row && row - w.view.row < w.view.rows)
-          std::fill_n(w.times.begin() + static_cast<std::ptrdiff_t>((row - w.view.row) * w.view.cols), w.view.cols,
-                      static_cast<std::uint8_t>(w.trips));
+}
+
+std::vector<CoverageChecker::RowRange> CoverageChecker::kept_rows(const SpatialProgram& program, const Tensor& t,
+                                                                  const MatrixView& view) {
+  std::vector<RowRange> boxes, kept;
+  for (const certificate::Box& box : certificate::kept_by_appends(program, t)) {
+    const std::uint64_t begin = std::max(box.row, view.row), end = std::min(box.row + box.rows, view.row + view.rows);
+    if (begin < end) boxes.push_back({begin - view.row, end - view.row});
   }
+  std::sort(boxes.begin(), boxes.end(), [](const RowRange& x, const RowRange& y) { return x.begin < y.begin; });
+  for (const RowRange& box : boxes) {
+    if (kept.empty() || kept.back().end < box.begin) {
+      kept.push_back(box);
+    } else {
+      kept.back().end = std::max(kept.back().end, box.end);
+    }
+  }
+  return kept;
+}
+
+std::optional<std::uint64_t> CoverageChecker::Writes::place_of(std::uint64_t row) const {
+  std::uint64_t before = 0;
+  for (const RowRange& k : kept) {
+    if (row < k.begin) break;
+    if (row < k.end) return std::nullopt;
+    before += k.end - k.begin;
+  }
+  return row - before;
+}
+
+std::uint64_t CoverageChecker::Writes::row_at(std::uint64_t place) const {
+  for (const RowRange& k : kept)
+    if (place >= k.begin) place += k.end - k.begin;
+  return place;
 }
 
 Bytes CoverageChecker::bytes_needed(const SpatialProgram& program) {
@@ -71,7 +104,7 @@ Bytes CoverageChecker::bytes_needed(const SpatialProgram& program) {
   for (const Tensor& t : program.tensors) {
     if (!stored[t.id.value]) continue;
     const MatrixView v = matrix_view(t);
-    n += v.rows * v.cols;
+    n += (v.rows - rows_in(kept_rows(program, t, v))) * v.cols;
   }
   return n;
 }
@@ -96,14 +129,22 @@ void CoverageChecker::on(const PageStored& e) {
   std::uint64_t col = range.begin % tag.cols;
   for (std::uint64_t at = range.begin, run = 0; at < range.end; at += run, ++row, col = 0) {
     run = std::min(range.end - at, tag.cols - col);
-    std::uint8_t* times = w.times.data() + (tag.row - w.view.row + row) * w.view.cols + (tag.col - w.view.col + col);
+    const auto place = w.place_of(tag.row - w.view.row + row);
+    if (!place) {
+      violations_.found(Code::RDU7013, e.at, instances_.place(e.stage),
+                        "'{}' writes {} of '{}' in trip {}; element ({}, {}) is of a row that no append replaces",
+                        p.stage(e.stage.stage).name, to_string(tag, p), p.tensor(e.tensor).name, tag.trip,
+                        tag.row + row, tag.col + col);
+      continue;
+    }
+    std::uint8_t* times = w.times.data() + *place * w.view.cols + (tag.col - w.view.col + col);
     if (!all_are(times, run, expected)) {
       const auto* wrong = std::find_if(times, times + run, [&](std::uint8_t t) { return t != expected; });
       const bool twice = *wrong > expected;
       violations_.found(twice ? Code::RDU7013 : Code::RDU7014, e.at, instances_.place(e.stage),
                         "'{}' writes {} of '{}' in trip {}; element ({}, {}) was written {} times before",
                         p.stage(e.stage.stage).name, to_string(tag, p), p.tensor(e.tensor).name, tag.trip,
-                        tag.row + row, tag.col + col + (wrong - times), *wrong);
+                        tag.row + row, tag.col + col + static_cast<std::uint64_t>(wrong - times), *wrong);
       std::for_each(times, times + run, [](std::uint8_t& t) { ++t; });
     } else {
       std::memset(times, static_cast<std::uint8_t>(expected + 1), run);
@@ -122,7 +163,7 @@ void CoverageChecker::repeated(const Repetition& r) {
     if (!w.stored || met[last.value]) continue;
     met[last.value] = true;
     if (store->later.empty()) {
-      // What no launch writes stays as it is, a row that is kept among it.
+      // What no launch writes stays as it is.
       std::replace(w.times.begin(), w.times.end(), static_cast<std::uint8_t>(r.done),
                    static_cast<std::uint8_t>(r.done + r.times));
       w.written += w.written / r.done * r.times;
@@ -147,7 +188,7 @@ void CoverageChecker::finish(Cycle at) {
     const auto first = static_cast<std::uint64_t>(missing - w.times.begin());
     violations_.found(Code::RDU7014, at, t.name,
                       "{} of {} elements of '{}' were not written {} times; the first is ({}, {}), written {} times",
-                      count, w.times.size(), t.name, w.trips, w.view.row + first / w.view.cols,
+                      count, w.times.size(), t.name, w.trips, w.view.row + w.row_at(first / w.view.cols),
                       w.view.col + first % w.view.cols, *missing);
   }
 }
