@@ -317,10 +317,11 @@ TEST_CASE("a timeline of one chip keeps nothing of the pages that other chips se
     }
     return static_cast<std::int64_t>(mallinfo2().uordblks);
   };
-  const std::int64_t before = held_after(10);
+  // Tables and the allocator's own lists take their sizes in the first hundred; a page kept each time would be seen in the next.
+  const std::int64_t before = held_after(100);
   const std::size_t told = sink.slices;
   const std::int64_t after = held_after(200);
-  CHECK(sink.slices == 21 * told);
+  CHECK(sink.slices == 3 * told);
   CHECK(after - before < 2048);
 }
 
