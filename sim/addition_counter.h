@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "models/events/events.h"
@@ -33,7 +32,7 @@ class AdditionCounter {
   // Of a matmul's instance, contraction indices multiplied: for the block under way, and for those not pushed yet.
   struct Blocks {
     std::uint64_t under_way = 0;
-    std::deque<std::uint64_t> made;
+    std::vector<std::uint64_t> made;  // oldest first: as many as its output has pages at most
   };
 
   const Instances& instances_;

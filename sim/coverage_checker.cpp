@@ -1,7 +1,6 @@
 #include "sim/coverage_checker.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "compiler/certificate/moves.h"
 #include "compiler/ir/trips.h"
@@ -29,20 +28,6 @@ std::uint64_t rows_in(const Ranges& ranges) {
   return n;
 }
 
-// Whether all n bytes are `expected`. Looks at all of them, eight at a time.
-bool all_are(const std::uint8_t* times, std::uint64_t n, std::uint8_t expected) {
-  const std::uint64_t eight = 0x0101010101010101u * expected;
-  std::uint64_t different = 0;
-  std::uint64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, times + i, 8);
-    different |= word ^ eight;
-  }
-  for (; i < n; ++i) different |= static_cast<std::uint64_t>(times[i] ^ expected);
-  return different == 0;
-}
-
 }  // namespace
 
 CoverageChecker::CoverageChecker(const Instances& instances, Violations& violations)
@@ -55,7 +40,7 @@ CoverageChecker::CoverageChecker(const Instances& instances, Violations& violati
     w.stored = true;
     w.view = matrix_view(t);
     w.kept = kept_rows(p, t, w.view);
-    w.times.resize((w.view.rows - rows_in(w.kept)) * w.view.cols);
+    w.times = WriteCounts(w.view.rows - rows_in(w.kept), w.view.cols);
   }
   for (const Stage& s : p.stages) {
     const auto* store = std::get_if<Store>(&s.kind);
@@ -104,7 +89,8 @@ Bytes CoverageChecker::bytes_needed(const SpatialProgram& program) {
   for (const Tensor& t : program.tensors) {
     if (!stored[t.id.value]) continue;
     const MatrixView v = matrix_view(t);
-    n += (v.rows - rows_in(kept_rows(program, t, v))) * v.cols;
+    const std::uint64_t rows = v.rows - rows_in(kept_rows(program, t, v));
+    n += WriteCounts::bytes_of_heads(rows, v.cols) + rows * v.cols / 8;
   }
   return n;
 }
@@ -125,32 +111,36 @@ void CoverageChecker::on(const PageStored& e) {
   // Of a tensor that one trip alone writes, nothing is there before.
   const auto expected = static_cast<std::uint8_t>(w.trips == 1 ? 0 : tag.trip);
   if (range.size() == 0) return;
-  std::uint64_t row = range.begin / tag.cols;
-  std::uint64_t col = range.begin % tag.cols;
-  for (std::uint64_t at = range.begin, run = 0; at < range.end; at += run, ++row, col = 0) {
-    run = std::min(range.end - at, tag.cols - col);
-    const auto place = w.place_of(tag.row - w.view.row + row);
-    if (!place) {
+  // A run of the page's elements: the end of a row, whole rows, the beginning of one.
+  for (std::uint64_t at = range.begin; at < range.end;) {
+    const std::uint64_t row = tag.row - w.view.row + at / tag.cols, col = at % tag.cols;
+    const std::uint64_t left = range.end - at;
+    std::uint64_t rows = col == 0 ? std::max<std::uint64_t>(left / tag.cols, 1) : 1;
+    if (!w.kept.empty()) rows = 1;
+    const std::uint64_t cols = std::min<std::uint64_t>(left, tag.cols - col);
+    at += rows * cols;
+    if (const auto place = w.place_of(row)) {
+      written(e, w, row, {*place, rows, tag.col - w.view.col + col, cols}, expected);
+    } else {
       violations_.found(Code::RDU7013, e.at, instances_.place(e.stage),
                         "'{}' writes {} of '{}' in trip {}; element ({}, {}) is of a row that no append replaces",
                         p.stage(e.stage.stage).name, to_string(tag, p), p.tensor(e.tensor).name, tag.trip,
-                        tag.row + row, tag.col + col);
-      continue;
-    }
-    std::uint8_t* times = w.times.data() + *place * w.view.cols + (tag.col - w.view.col + col);
-    if (!all_are(times, run, expected)) {
-      const auto* wrong = std::find_if(times, times + run, [&](std::uint8_t t) { return t != expected; });
-      const bool twice = *wrong > expected;
-      violations_.found(twice ? Code::RDU7013 : Code::RDU7014, e.at, instances_.place(e.stage),
-                        "'{}' writes {} of '{}' in trip {}; element ({}, {}) was written {} times before",
-                        p.stage(e.stage.stage).name, to_string(tag, p), p.tensor(e.tensor).name, tag.trip,
-                        tag.row + row, tag.col + col + static_cast<std::uint64_t>(wrong - times), *wrong);
-      std::for_each(times, times + run, [](std::uint8_t& t) { ++t; });
-    } else {
-      std::memset(times, static_cast<std::uint8_t>(expected + 1), run);
+                        w.view.row + row, tag.col + col);
     }
   }
   w.written += range.size();
+}
+
+void CoverageChecker::written(const PageStored& e, Writes& w, std::uint64_t row, const WriteCounts::Rect& at,
+                              std::uint8_t expected) {
+  const SpatialProgram& p = instances_.program();
+  if (const auto wrong = w.times.other_than(expected, at)) {
+    violations_.found(wrong->times > expected ? Code::RDU7013 : Code::RDU7014, e.at, instances_.place(e.stage),
+                      "'{}' writes {} of '{}' in trip {}; element ({}, {}) was written {} times before",
+                      p.stage(e.stage.stage).name, to_string(e.tag, p), p.tensor(e.tensor).name, e.tag.trip,
+                      w.view.row + row + (wrong->row - at.row), w.view.col + wrong->col, wrong->times);
+  }
+  w.times.add(at, pool_);
 }
 
 void CoverageChecker::repeated(const Repetition& r) {
@@ -164,13 +154,12 @@ void CoverageChecker::repeated(const Repetition& r) {
     met[last.value] = true;
     if (store->later.empty()) {
       // What no launch writes stays as it is.
-      std::replace(w.times.begin(), w.times.end(), static_cast<std::uint8_t>(r.done),
-                   static_cast<std::uint8_t>(r.done + r.times));
+      w.times.replace(static_cast<std::uint8_t>(r.done), static_cast<std::uint8_t>(r.done + r.times));
       w.written += w.written / r.done * r.times;
     }
     for (std::uint64_t trip = r.done; trip <= store->later.size(); ++trip) {
       Writes& later = tensors_[tensor_of_trip(*store, trip).value];
-      later.times = w.times;
+      later.times.copy(w.times, pool_);
       later.written = w.written;
     }
   }
@@ -182,14 +171,12 @@ void CoverageChecker::finish(Cycle at) {
     const Writes& w = tensors_[t.id.value];
     if (!w.stored) continue;
     const auto expected = static_cast<std::uint8_t>(w.trips);
-    if (all_are(w.times.data(), w.times.size(), expected)) continue;
-    const auto missing = std::find_if(w.times.begin(), w.times.end(), [&](std::uint8_t n) { return n != expected; });
-    const auto count = std::count_if(w.times.begin(), w.times.end(), [&](std::uint8_t n) { return n != expected; });
-    const auto first = static_cast<std::uint64_t>(missing - w.times.begin());
+    const auto missing = w.times.other_than(expected);
+    if (!missing) continue;
     violations_.found(Code::RDU7014, at, t.name,
                       "{} of {} elements of '{}' were not written {} times; the first is ({}, {}), written {} times",
-                      count, w.times.size(), t.name, w.trips, w.view.row + w.row_at(first / w.view.cols),
-                      w.view.col + first % w.view.cols, *missing);
+                      w.times.count_other_than(expected), w.times.elements(), t.name, w.trips,
+                      w.view.row + w.row_at(missing->row), w.view.col + missing->col, missing->times);
   }
 }
 

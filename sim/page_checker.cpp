@@ -137,12 +137,13 @@ PageChecker::PageChecker(const Instances& instances, const MatmulPlaces& matmuls
     const Receiver& r = instances.receivers()[instances.receiver_of(c)];
     channel_rings_.push_back(ring(p.buffer(instances.buffer_at(r.buffer).buffer).depth_pages));
   }
+  slots_.resize(slots_needed_);
 }
 
 PageChecker::Ring PageChecker::ring(std::uint64_t pages) {
   const std::uint64_t size = std::bit_ceil(std::min(pages, most_under_way) + 1);
-  const Ring r{slots_.size(), size - 1};
-  slots_.resize(slots_.size() + size);
+  const Ring r{slots_needed_, size - 1};
+  slots_needed_ += size;
   return r;
 }
 

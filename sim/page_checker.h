@@ -54,7 +54,7 @@ class PageChecker final : public EventSink {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   const PagePlaces& places(StageId s) const { return places_[s.value]; }
-  Ring ring(std::uint64_t pages);
+  Ring ring(std::uint64_t pages);  // takes slots
   Slot& slot(const Ring& r, std::uint64_t page) { return slots_[r.first + (page & r.mask)]; }
   void check_stored(const PagePushed& e, const StoreInput& input);
   void check_moved(const PagePushed& e, const Stage& store, const Operator& op, const Place& at, const Chunk& chunk);
@@ -78,7 +78,8 @@ class PageChecker final : public EventSink {
   std::vector<std::uint32_t> source_;                 // by buffer instance: ring of pages that are to cross, or none
   std::vector<Ring> source_rings_;
   std::vector<Ring> channel_rings_;  // by channel
-  std::vector<Slot> slots_;
+  std::vector<Slot> slots_;          // of all rings, made when it is known how many
+  std::size_t slots_needed_ = 0;
 };
 
 }  // namespace rdusim
