@@ -83,10 +83,10 @@ void AdditionCounter::on(const PagePushed& e) {
   const Stage* matmul = by_matmul_[e.buffer.buffer.value];
   if (matmul == nullptr || table_ == nullptr) return;
   const StageAt at{matmul->id, e.buffer.instance};
-  std::vector<std::uint64_t>& made = blocks_[instances_.of(at)].made;
+  Fifo<std::uint64_t>& made = blocks_[instances_.of(at)].made;
   if (made.empty()) return;  // pushed by nobody: the handshake checker says so
   const std::uint64_t due = made.front();
-  made.erase(made.begin());
+  made.pop_front();
   std::uint64_t held = 0;
   if (e.tag.provenance != 0)
     for (const ContributionRun& r : table_->runs(e.tag.provenance)) held += r.count * r.length;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/support/fifo.h"
 #include "models/events/events.h"
 #include "models/events/provenance.h"
 #include "sim/instances.h"
@@ -32,7 +33,7 @@ class AdditionCounter {
   // Of a matmul's instance, contraction indices multiplied: for the block under way, and for those not pushed yet.
   struct Blocks {
     std::uint64_t under_way = 0;
-    std::vector<std::uint64_t> made;  // oldest first: as many as its output has pages at most
+    Fifo<std::uint64_t> made;
   };
 
   const Instances& instances_;

@@ -4,24 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <map>
 #include <optional>
 
 #include "compiler/ir/print.h"
+#include "compiler/support/fifo.h"
 #include "traces/causes.h"
 #include "traces/inspect_common.h"
 #include "traces/slack.h"
 
 namespace rdusim {
-
-std::string_view name_of(PathPiece piece) {
-  static constexpr std::array<std::string_view, path_pieces> names = {
-      "launch",       "compute",      "load",           "store",          "landing",        "sending",
-      "crossing",     "signal",       "waiting_input",  "waiting_room",   "waiting_memory", "waiting_network",
-      "waiting_link", "waiting_bank", "waiting_engine", "waiting_credit", "drain"};
-  return names[static_cast<std::size_t>(piece)];
-}
 
 namespace {
 
@@ -29,8 +21,10 @@ using Ref = Chain::Ref;
 
 class PathFold {
  public:
-  explicit PathFold(const Roster& r)
+  PathFold(const Roster& r, std::size_t most)
       : r_(r),
+        most_(most),
+        chain_(most),
         engine_(r.engines()),
         open_(r.stage_instances()),
         started_(r.stage_instances()),
@@ -107,26 +101,27 @@ class PathFold {
   CriticalPath finish(Cycle cycles) {
     CriticalPath path;
     path.cycles = cycles;
-    Ref n = latest({last_, section_});
+    const Ref end = latest({last_, section_});
     std::string room;
-    if (last_ != 0) path.last = text_of(chain_.about(last_).subject, chain_.about(last_).unit, r_, room);
-    Cycle to = cycles;
-    const auto step = [&](Cycle from, const About& about) {
-      if (from >= to) return;
-      std::string unit(text_of(about.subject, about.unit, r_, room));
-      if (!path.steps.empty() && path.steps.back().piece == about.piece && path.steps.back().unit == unit)
-        path.steps.back().from = from;
-      else
-        path.steps.push_back({from, to, about.piece, std::move(unit)});
-      to = from;
-    };
-    step(chain_.at(n), {PathPiece::drain, EventSubject::section,
-                        chain_.about(n).subject == EventSubject::section ? chain_.about(n).unit : 0});
-    while (n != 0) {
-      step(chain_.at(chain_.before(n)), chain_.about(n));
-      n = chain_.before(n);
+    const auto text = [&](const About& a) { return std::string(text_of(a.subject, a.unit, r_, room)); };
+    if (last_ != 0) path.last = text(chain_.about(last_));
+    PathTally tally(most_);
+    tally.add(PathStep{chain_.at(end),
+                       cycles,
+                       {PathPiece::drain, EventSubject::section,
+                        chain_.about(end).subject == EventSubject::section ? chain_.about(end).unit : 0}});
+    chain_.tell(end, tally);
+    tally.close();
+    path.pieces = tally.pieces();
+    std::map<std::string, Cycles> units;
+    for (const auto& [about, sum] : tally.sums()) {
+      path.by_piece[static_cast<std::size_t>(about.piece)] += sum;
+      units[text(about)] += sum;
     }
-    std::reverse(path.steps.begin(), path.steps.end());
+    path.by_unit.assign(units.begin(), units.end());
+    std::stable_sort(path.by_unit.begin(), path.by_unit.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    for (const PathStep& s : tally.longest()) path.longest.push_back({s.from, s.to, s.about.piece, text(s.about)});
     // A log that was cut has no end of its section.
     if (!ended_) end_section(chain_.at(latest({last_, section_})), cycles);
     path.slack = slack();
@@ -391,9 +386,8 @@ class PathFold {
   void send(EdgeId edge, std::uint32_t from, Cycle at, Ref permission) {
     const std::uint32_t s = r_.sender(edge, from);
     // Of a page to several receivers, once.
-    if (sending_[s] != 0 && chain_.at(sending_[s]) == at &&
-        chain_.at(permission) <= chain_.at(chain_.before(sending_[s]))) {
-      met(sender(s), permission, chain_.at(chain_.before(sending_[s])));
+    if (sending_[s] != 0 && chain_.at(sending_[s]) == at && chain_.at(permission) <= chain_.set_at(sending_[s])) {
+      met(sender(s), permission, chain_.set_at(sending_[s]));
       return;
     }
     const BufferAt source{BufferId{r_.edges[edge.value].buffer}, from};
@@ -404,12 +398,13 @@ class PathFold {
   }
 
   const Roster& r_;
+  std::size_t most_;
   Chain chain_;
   Ref section_ = 0, last_ = 0;
   std::vector<Engine> engine_;
-  std::vector<std::deque<Ref>> open_;  // firings that started and did not complete
+  std::vector<Fifo<Ref>> open_;  // firings that started and did not complete
   std::vector<Ref> started_, pushed_, popped_;
-  std::vector<std::deque<Ref>> returning_, in_flight_;  // credits; pages behind tokens
+  std::vector<Fifo<Ref>> returning_, in_flight_;  // credits; pages behind tokens
   std::vector<Ref> credit_, sending_, left_, signal_;
   std::vector<std::vector<std::uint32_t>> receivers_;  // channels that end at a stage instance
   std::vector<Ref> stored_;                            // by tensor: the last firing of a store of it
@@ -422,8 +417,8 @@ class PathFold {
 
 }  // namespace
 
-Result<CriticalPath> critical_path_of(EventLogReader& log) {
-  PathFold fold(log.roster());
+Result<CriticalPath> critical_path_of(EventLogReader& log, std::size_t most) {
+  PathFold fold(log.roster(), most);
   Each each([&fold](const auto& e) { fold(e); });
   auto end = log.read(each);
   if (!end) return end.diagnostics();
@@ -433,43 +428,29 @@ Result<CriticalPath> critical_path_of(EventLogReader& log) {
 }
 
 Result<Inspected> critical_path(EventLogReader& log, std::size_t most) {
-  const auto path = critical_path_of(log);
+  const auto path = critical_path_of(log, most);
   if (!path) return path.diagnostics();
-  std::array<Cycles, path_pieces> sums{};
-  std::map<std::string, Cycles> units;
   Cycles total = 0;
-  for (const CriticalStep& s : path->steps) {
-    sums[static_cast<std::size_t>(s.piece)] += s.to - s.from;
-    units[s.unit] += s.to - s.from;
-    total += s.to - s.from;
+  Json causes;
+  for (std::size_t p = 0; p < path_pieces; ++p) {
+    total += path->by_piece[p];
+    if (path->by_piece[p] != 0) causes.set(std::string(name_of(static_cast<PathPiece>(p))), path->by_piece[p]);
   }
   Json j;
-  j.set("cycles", path->cycles).set("sum", total).set("ends_at", path->last).set("pieces", path->steps.size());
-  Json causes;
-  for (std::size_t p = 0; p < path_pieces; ++p)
-    if (sums[p] != 0) causes.set(std::string(name_of(static_cast<PathPiece>(p))), sums[p]);
+  j.set("cycles", path->cycles).set("sum", total).set("ends_at", path->last).set("pieces", path->pieces);
   j.set("by_cause", std::move(causes));
-  std::vector<std::pair<std::string, Cycles>> by_unit(units.begin(), units.end());
-  std::stable_sort(by_unit.begin(), by_unit.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   JsonArray unit_rows;
-  for (std::size_t i = 0; i < by_unit.size() && i < most; ++i)
-    unit_rows.push_back(Json().set("unit", by_unit[i].first).set("cycles", by_unit[i].second));
+  for (std::size_t i = 0; i < path->by_unit.size() && i < most; ++i)
+    unit_rows.push_back(Json().set("unit", path->by_unit[i].first).set("cycles", path->by_unit[i].second));
   j.set("by_unit", std::move(unit_rows));
-  std::vector<const CriticalStep*> longest;
-  for (const CriticalStep& s : path->steps) longest.push_back(&s);
-  std::stable_sort(longest.begin(), longest.end(),
-                   [](const CriticalStep* a, const CriticalStep* b) { return a->to - a->from > b->to - b->from; });
-  if (longest.size() > most) longest.resize(most);
-  std::sort(longest.begin(), longest.end(),
-            [](const CriticalStep* a, const CriticalStep* b) { return a->from < b->from; });
   JsonArray rows;
-  for (const CriticalStep* s : longest)
+  for (const CriticalStep& s : path->longest)
     rows.push_back(Json()
-                       .set("from", s->from)
-                       .set("to", s->to)
-                       .set("cycles", s->to - s->from)
-                       .set("what", name_of(s->piece))
-                       .set("unit", s->unit));
+                       .set("from", s.from)
+                       .set("to", s.to)
+                       .set("cycles", s.to - s.from)
+                       .set("what", name_of(s.piece))
+                       .set("unit", s.unit));
   j.set("longest", std::move(rows));
   JsonArray slack_rows;
   std::size_t on_path = 0;

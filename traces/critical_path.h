@@ -15,33 +15,17 @@
 // answer, a barrier's other members), the time since the last known condition is put down to what it waited for.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "traces/inspect.h"
+#include "traces/path_tally.h"
 
 namespace rdusim {
-
-enum class PathPiece : std::uint8_t {
-  launch,
-  compute,  // a firing of a compute stage, from its start to its pages
-  load,
-  store,
-  landing,
-  sending,   // a page leaves its source buffer
-  crossing,  // a page is on its way between sites or chips
-  signal,    // a credit or a ready is on its way back
-  waiting_input,
-  waiting_room,
-  waiting_memory,
-  waiting_network,
-  waiting_link,
-  waiting_bank,
-  waiting_engine,
-  waiting_credit,
-  drain,  // after the last store: credits and signals on their way home, which a section waits for
-};
-inline constexpr std::size_t path_pieces = 17;
-std::string_view name_of(PathPiece piece);
 
 struct CriticalStep {
   Cycle from = 0, to = 0;
@@ -50,9 +34,13 @@ struct CriticalStep {
 };
 
 struct CriticalPath {
-  Cycle cycles = 0;                 // the run's total
-  std::vector<CriticalStep> steps;  // in time; the first begins at 0, each where the one before ends
-  std::string last;                 // the event that it ends at
+  Cycle cycles = 0;  // the run's total
+  // The first begins at 0, each where the one before ends; neighbours that are about the same are one.
+  std::uint64_t pieces = 0;
+  std::array<Cycles, path_pieces> by_piece{};
+  std::vector<std::pair<std::string, Cycles>> by_unit;  // falling
+  std::vector<CriticalStep> longest;                    // of them, in time
+  std::string last;                                     // the event that it ends at
   // Of what is on it and off it (slack.h): least and most over the instances of a stage, and the channels of a crossing
   // edge. Rising by the least, then in the order of the program; what nothing waits for is left out.
   struct Slack {
@@ -64,8 +52,8 @@ struct CriticalPath {
   Diagnostics notes;
 };
 
-// Errors: RDU8012, RDU8013.
-Result<CriticalPath> critical_path_of(EventLogReader& log);
+// With the `most` longest pieces. Errors: RDU8012, RDU8013.
+Result<CriticalPath> critical_path_of(EventLogReader& log, std::size_t most);
 
 // The sums by kind of piece and by unit, the `most` longest pieces in time, and the slack of the `most` units that are
 // next in line: those that have least of it and are not on the path.

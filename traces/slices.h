@@ -10,12 +10,12 @@
 // cycle.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "compiler/support/fifo.h"
 #include "traces/machine_state.h"
 #include "traces/trace_scope.h"
 #include "traces/trace_writer.h"
@@ -69,7 +69,7 @@ class Slices final : public EventSink {
   using Number = std::optional<std::uint32_t>;
   struct Stage {
     Number track;
-    std::deque<Slice> open;  // started and not completed, oldest first
+    Fifo<Slice> open;  // started and not completed, oldest first
   };
   struct Sender {
     Number track;

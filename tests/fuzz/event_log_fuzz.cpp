@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Slices slices(log.roster(), all, none);
     (void)log.read(slices);
   });
-  with([&](EventLogReader& log) { (void)critical_path_of(log); });
+  with([&](EventLogReader& log) { (void)critical_path_of(log, 20); });
   with([&](EventLogReader& log) { (void)inspect_at(log, 100); });
   with([&](EventLogReader& log) { (void)inspect_counts(log, 5); });
   std::remove(path.c_str());

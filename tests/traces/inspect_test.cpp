@@ -65,25 +65,28 @@ TEST_CASE("the hottest stages, links and buffers have the report's numbers, to t
   CHECK(hot.find("buffers")->as_array()->size() == run.report.buffers.size());
 }
 
+constexpr std::size_t every_piece = std::numeric_limits<std::size_t>::max();
+
 void check_path(const CriticalPath& path, Cycle cycles) {
   CHECK(path.cycles == cycles);
-  REQUIRE_FALSE(path.steps.empty());
-  CHECK(path.steps.front().from == 0);
-  CHECK(path.steps.back().to == cycles);
-  for (std::size_t i = 1; i < path.steps.size(); ++i) CHECK(path.steps[i].from == path.steps[i - 1].to);
+  CHECK(path.pieces == path.longest.size());
+  REQUIRE_FALSE(path.longest.empty());
+  CHECK(path.longest.front().from == 0);
+  CHECK(path.longest.back().to == cycles);
+  for (std::size_t i = 1; i < path.longest.size(); ++i) CHECK(path.longest[i].from == path.longest[i - 1].to);
 }
 
 TEST_CASE("the critical path goes from cycle 0 to the last store without a gap") {
   const Scratch folder;
   const RunResult run = run_log(small_matmul(), folder / "a.rdulog");
   EventLogReader log = opened(folder / "a.rdulog");
-  const auto path = critical_path_of(log);
+  const auto path = critical_path_of(log, every_piece);
   REQUIRE(path.ok());
   check_path(*path, run.report.cycles);
   CHECK(path->last.find("store") != std::string::npos);
-  CHECK(path->steps.front().piece == PathPiece::launch);
+  CHECK(path->longest.front().piece == PathPiece::launch);
   Cycles crossing = 0;
-  for (const CriticalStep& s : path->steps)
+  for (const CriticalStep& s : path->longest)
     if (s.piece == PathPiece::crossing) crossing += s.to - s.from;
   // A link is a microsecond; a partial sum crosses one, and its result another.
   CHECK(crossing > 2000);
@@ -113,11 +116,11 @@ TEST_CASE("shortening a piece on the critical path shortens the run") {
   const Cycle shorter = cycles_with_links(loaded, by, folder / "shorter");
   const RunResult run = run_log(loaded, folder / "a.rdulog");
   EventLogReader log = opened(folder / "a.rdulog");
-  const auto path = critical_path_of(log);
+  const auto path = critical_path_of(log, every_piece);
   REQUIRE(path.ok());
   // Links that the path's crossings pass, each with its latency.
   Cycles links = 0;
-  for (const CriticalStep& s : path->steps) {
+  for (const CriticalStep& s : path->longest) {
     if (s.piece != PathPiece::crossing && s.piece != PathPiece::signal) continue;
     REQUIRE(s.unit.starts_with("edge "));
     std::size_t hops = 0;
@@ -127,7 +130,7 @@ TEST_CASE("shortening a piece on the critical path shortens the run") {
   }
   REQUIRE(links > 0);
   // The section ends when the last credit is home, which the path shows as drain.
-  CHECK(path->steps.back().piece == PathPiece::drain);
+  CHECK(path->longest.back().piece == PathPiece::drain);
   ++links;
   MESSAGE(run.report.cycles << " cycles, " << shorter << " with links " << by << " shorter, " << links
                             << " on the path");
@@ -140,7 +143,7 @@ TEST_CASE("what is on the critical path has no slack, and something off it has")
   const Scratch folder;
   run_log(small_matmul(), folder / "a.rdulog");
   EventLogReader log = opened(folder / "a.rdulog");
-  const auto path = critical_path_of(log);
+  const auto path = critical_path_of(log, every_piece);
   REQUIRE(path.ok());
   const auto slack_of = [&](const std::string& unit) -> std::optional<Cycles> {
     for (const CriticalPath::Slack& s : path->slack)
@@ -148,7 +151,7 @@ TEST_CASE("what is on the critical path has no slack, and something off it has")
     return std::nullopt;
   };
   std::size_t stages = 0;
-  for (const CriticalStep& s : path->steps) {
+  for (const CriticalStep& s : path->longest) {
     if (s.piece != PathPiece::compute && s.piece != PathPiece::load && s.piece != PathPiece::store) continue;
     ++stages;
     const std::string stage = s.unit.substr(s.unit.find(' ') + 1);
