@@ -47,33 +47,32 @@ std::string table(const std::string& title, const JsonArray& rows) {
   }
   if (keys.empty()) return out;
   std::vector<std::size_t> width;
+  std::vector<bool> numeric;
   for (const std::string& key : keys) {
     std::size_t w = key.size();
-    for (const Json& row : rows)
-      if (const Json* v = row.find(key)) w = std::max(w, cell(*v).size());
+    bool numbers = true;
+    for (const Json& row : rows) {
+      const Json* v = row.find(key);
+      if (v == nullptr) continue;
+      w = std::max(w, cell(*v).size());
+      numbers = numbers && (v->is_null() || is_number(*v));
+    }
     width.push_back(w);
+    numeric.push_back(numbers);
   }
-  const auto line = [&](const auto& text, const auto& right) {
+  const auto line = [&](const auto& text) {
     std::string l = " ";
     for (std::size_t i = 0; i < keys.size(); ++i)
-      l += right(i) ? fmt::format(" {:>{}}", text(i), width[i]) : fmt::format(" {:<{}}", text(i), width[i]);
+      l += numeric[i] ? fmt::format(" {:>{}}", text(i), width[i]) : fmt::format(" {:<{}}", text(i), width[i]);
     while (l.ends_with(' ')) l.pop_back();
     out += l + "\n";
   };
-  const auto numeric = [&](std::size_t i) {
-    return std::all_of(rows.begin(), rows.end(), [&](const Json& row) {
-      const Json* v = row.find(keys[i]);
-      return v == nullptr || v->is_null() || is_number(*v);
-    });
-  };
-  line([&](std::size_t i) { return keys[i]; }, numeric);
+  line([&](std::size_t i) { return keys[i]; });
   for (const Json& row : rows) {
-    line(
-        [&](std::size_t i) {
-          const Json* v = row.find(keys[i]);
-          return v == nullptr ? std::string("-") : cell(*v);
-        },
-        numeric);
+    line([&](std::size_t i) {
+      const Json* v = row.find(keys[i]);
+      return v == nullptr ? std::string("-") : cell(*v);
+    });
   }
   return out;
 }
