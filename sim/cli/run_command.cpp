@@ -187,10 +187,11 @@ ExitStatus run(RunRequest request, std::atomic<bool>& stop) {
   }
 
   if (!request.trace.files.empty()) {
-    const std::uint64_t events = estimate_events(loaded->program, loaded->target);
+    const EventEstimate estimate = estimate_events(loaded->program, loaded->target);
     for (const std::string& file : request.trace.files)
-      write_err(fmt::format("trace       {}: about {} events, {}, unless filtered\n", file, with_commas(events),
-                            format_bytes(estimate_bytes(events, format_of(file).value_or("")))));
+      write_err(fmt::format("trace       {}: about {} events, {}, unless filtered\n", file,
+                            with_commas(estimate.events()),
+                            format_bytes(estimate_bytes(estimate, format_of(file).value_or("")))));
   }
   auto result = [&] {
     const Progress progress(reached, pages, expected_pages(loaded->program, !why_no_reuse(options)));

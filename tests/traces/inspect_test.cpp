@@ -316,7 +316,7 @@ TEST_CASE("what a trace will hold is foretold within a fifth") {
   EventSink nobody;
   const auto end = log.read(nobody);
   REQUIRE(end.ok());
-  const double foretold = static_cast<double>(estimate_events(loaded.program, loaded.target));
+  const double foretold = static_cast<double>(estimate_events(loaded.program, loaded.target).events());
   MESSAGE(foretold << " foretold, " << end->events << " told");
   CHECK(foretold > 0.8 * static_cast<double>(end->events));
   CHECK(foretold < 1.2 * static_cast<double>(end->events));

@@ -112,9 +112,13 @@ TEST_CASE("the 16-chip example takes fewer than 8 bytes an event, and its replay
   CHECK(end->events > 100000);
   CHECK(bytes < 8 * end->events);
   const LoadedProgram loaded = compiled("llama-3.1-8b-down-proj.toml", 16);
-  const double foretold = static_cast<double>(estimate_events(loaded.program, loaded.target));
+  const EventEstimate estimate = estimate_events(loaded.program, loaded.target);
+  const double foretold = static_cast<double>(estimate.events());
   CHECK(foretold > 0.8 * static_cast<double>(end->events));
   CHECK(foretold < 1.2 * static_cast<double>(end->events));
+  const double size = static_cast<double>(estimate_bytes(estimate, "event-log"));
+  CHECK(size > 0.8 * static_cast<double>(bytes));
+  CHECK(size < 1.2 * static_cast<double>(bytes));
   check_same(run, replayed(folder / "a.rdulog"));
 }
 
