@@ -470,6 +470,7 @@ class Printer {
     if (b.initial_pages != 0) text += fmt::format(", {} initial pages", b.initial_pages);
     if (b.alias_of) text += ", alias of " + buffer_name(*b.alias_of, as);
     if (placement_) text += ", " + sites(b.group);
+    if (b.pmu != 0) text += fmt::format(" memory unit {}", b.pmu);
     if (memory_ && p_.memory && b.id.value < p_.memory->buffers.size())
       text += fmt::format(", at {:#x} bank {}", p_.memory->buffers[b.id.value].address,
                           p_.memory->buffers[b.id.value].bank);
@@ -574,6 +575,9 @@ class Printer {
     if (const std::uint32_t lanes = product != 0 ? product : element_wise; lanes != 0)
       text += fmt::format("  lanes = {}\n", lanes);
     if (stream != 0) text += fmt::format("  stream_lanes = {}\n", stream);
+    const SchedulePin pin = p_.operators ? pin_of(*p_.operators, op) : SchedulePin{};
+    if (pin.pmus.value_or(1) > 1) text += fmt::format("  pmus = {}\n", *pin.pmus);
+    if (pin.fold_apart) text += "  fold_apart = true\n";
     return text;
   }
 

@@ -392,6 +392,9 @@ struct Buffer {
   std::uint64_t initial_pages = 0;  // there before the first firing; zeros
   std::optional<BufferId> alias_of;
   std::optional<OperatorId> origin;
+  // Which of the memory units that its site works with it lies in: 0 is the site's own, the others are those of sites
+  // where the section has nothing to do.
+  std::uint32_t pmu = 0;
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 

@@ -107,6 +107,7 @@ void check_chip_memory(const Subject&, Diagnostics&);  // RDU3017, RDU3041, RDU3
 void check_engine_kinds(const Subject&, Diagnostics&);       // RDU3011
 void check_engine_sharing(const Subject&, Diagnostics&);     // RDU3010
 void check_site_memory(const Subject&, Diagnostics&);        // RDU3016
+void check_memory_units(const Subject&, Diagnostics&);       // RDU3049
 void check_site_resources(const Subject&, Diagnostics&);     // RDU3022
 void check_addresses(const Subject&, Diagnostics&);          // RDU3038
 void check_requirements(const Subject&, Diagnostics&);       // RDU3033

@@ -145,6 +145,7 @@ Diagnostics verify(const SpatialProgram& program, const Target& target) {
   check_slices(s, out);
   check_outputs(s, out);
   check_site_memory(s, out);
+  check_memory_units(s, out);
   check_chip_memory(s, out);
   check_membership(s, out);
   check_collective_order(s, out);

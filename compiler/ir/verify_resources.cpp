@@ -101,6 +101,29 @@ void check_engine_sharing(const Subject& s, Diagnostics& out) {
     }
 }
 
+// RDU3049: what sites use of others' memory units is there: every site has one, and a section's own sites use theirs.
+void check_memory_units(const Subject& s, Diagnostics& out) {
+  const SpatialProgram& p = s.p;
+  if (std::none_of(p.buffers.begin(), p.buffers.end(), [](const Buffer& b) { return b.pmu != 0; })) return;
+  std::map<std::pair<SectionId, Site>, std::uint64_t> units;  // of every site that a section uses
+  for (const Stage& st : p.stages)
+    for (const Site& at : p.sites_of(st).sites) units.try_emplace({st.section, at}, 1);
+  for (const Buffer& b : p.buffers)
+    if (const auto section = s.section_of(b.id))
+      for (const Site& at : p.group(b.group).sites) {
+        std::uint64_t& used = units[{*section, at}];
+        used = std::max(used, std::uint64_t{b.pmu} + 1);
+      }
+  std::map<std::pair<SectionId, ChipId>, std::uint64_t> of_chips;
+  for (const auto& [at, used] : units) of_chips[{at.first, at.second.chip}] += used;
+  for (const auto& [at, used] : of_chips) {
+    if (used <= s.target.sites()) continue;
+    out.error(Code::RDU3049, s.where, "section '{}' spreads its buffers on chip {} over {} memory units, and it has {}",
+              p.sections[at.first.value].name, at.second.value, used, s.target.sites());
+    return;
+  }
+}
+
 // RDU3016: the buffers and accumulators of a site fit its memory and banks. Sections run one after the other and share
 // it.
 void check_site_memory(const Subject& s, Diagnostics& out) {

@@ -11,17 +11,23 @@ namespace rdusim {
 std::pair<StageId, BufferId> place_fold(SpatialProgram& p, const Target& t, SectionBuilder& build,
                                         const std::vector<StageId>& slices, const std::vector<BufferId>& partials,
                                         DType result, std::uint64_t rounds, std::uint32_t first_recv,
-                                        std::uint32_t lanes) {
-  const GroupId home = p.stage(slices[0]).group;
+                                        std::uint32_t lanes, std::optional<GroupId> apart, std::uint32_t pmus) {
+  const GroupId home = apart.value_or(p.stage(slices[0]).group);
   const DType accumulator = p.buffer(partials[0]).dtype;
-  std::vector<BufferId> operands = {partials[0]};
-  std::vector<StageId> sources = {slices[0]};
-  for (std::uint64_t l = 1; l < slices.size(); ++l) {
+  std::vector<BufferId> operands;
+  std::vector<StageId> sources;
+  if (!apart) {
+    operands.push_back(partials[0]);
+    sources.push_back(slices[0]);
+  }
+  for (std::uint64_t l = operands.size(); l < slices.size(); ++l) {
     const BufferId landing =
         build.add_buffer_like("landing_k" + std::to_string(l), BufferKind::interm, home, partials[0], accumulator);
-    const StageId recv = build.add_stage("recv_k" + std::to_string(l), Recv{}, home,
-                                         movement_engine(t, first_recv + static_cast<std::uint32_t>(l) - 1),
-                                         mutated("place.receive_too_many", rounds, 2 * rounds), {output_port(landing)});
+    p.buffers[landing.value].pmu = static_cast<std::uint32_t>(l) % pmus;
+    const StageId recv =
+        build.add_stage("recv_k" + std::to_string(l), Recv{}, home,
+                        movement_engine(t, first_recv + static_cast<std::uint32_t>(sources.size()) - 1),
+                        mutated("place.receive_too_many", rounds, 2 * rounds), {output_port(landing)});
     const std::uint64_t sender = mutated("place.receive_of_another_slice", l, 0);
     const EdgeId crossing = build.add_edge(slices[sender], partials[sender], {recv}, crossing_of(t));
     std::get<Recv>(p.stages[recv.value].kind).edge = crossing;
@@ -45,10 +51,11 @@ std::pair<StageId, BufferId> place_fold(SpatialProgram& p, const Target& t, Sect
   std::vector<Port> ports;
   for (std::uint32_t l = 0; l < phases; ++l) ports.push_back(input_port(operands[l], l, l + 1, phases));
   const BufferId out = build.add_buffer_like("c", BufferKind::fifo, home, partials[0], result);
+  p.buffers[out.value].pmu = pmus - 1;
   const std::uint32_t done = mutated("place.fold_ends_early", phases - 1, phases - 2);
   ports.push_back(output_port(out, done, done + 1, phases));
-  const StageId stage =
-      build.add_stage("fold", std::move(fold), home, {StageRole::compute, 1}, rounds * phases, std::move(ports));
+  const StageId stage = build.add_stage("fold", std::move(fold), home, {StageRole::compute, apart ? 0u : 1u},
+                                        rounds * phases, std::move(ports));
   for (std::size_t l = 0; l < slices.size(); ++l) build.add_edge(sources[l], operands[l], {stage});
   return {stage, out};
 }

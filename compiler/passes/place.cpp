@@ -6,7 +6,8 @@
 //
 // With one slice the matmul feeds NAME.c and NAME.store. With several, each matmul pushes partial sums into an Interm
 // buffer NAME.partial_kl; those of slices 1.. cross to slice 0's sites (NAME.recv_kl, NAME.landing_kl), where NAME.fold
-// adds slice 0's own and then theirs in rising l, a slice a phase, so that one port is read at a time.
+// adds slice 0's own and then theirs in rising l, a slice a phase, so that one port is read at a time; where the schedule
+// has it, on sites of its own, to which slice 0's cross as well.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -65,11 +66,14 @@ class MatmulPlacer {
       matmuls.push_back(matmul);
       partials.push_back(out);
     }
-    const GroupId home = p_.stage(matmuls[0]).group;
+    std::optional<GroupId> apart;
+    if (plan_.sites_k > 1 && pin_.fold_apart) apart = build_.add_group(sites.near_agcus(plan_.sites_m * plan_.sites_n));
+    const GroupId home = apart.value_or(p_.stage(matmuls[0]).group);
     const auto [last, result] =
         plan_.sites_k == 1 ? std::pair(matmuls[0], partials[0])
                            : place_fold(p_, t_, build_, matmuls, partials, c_.dtype, plan_.rounds_m * plan_.rounds_n,
-                                        MovementOrder::first_recv, pin_.lanes.value_or(0));
+                                        MovementOrder::first_recv, pin_.lanes.value_or(0), apart, pmus());
+    sites.lend_memory(plan_.sites_m * plan_.sites_n * (plan_.sites_k + (apart ? 1 : 0)) * (pmus() - 1));
     const StageId store = build_.add_stage("store", Store{c_.id, store_pattern(), {}, {}, stream_lanes()}, home,
                                            movement_engine(t_, MovementOrder::store), plan_.rounds_m * plan_.rounds_n,
                                            {input_port(result)});
@@ -82,6 +86,13 @@ class MatmulPlacer {
   DType accumulator() const { return accumulator_of(operand()); }
   bool transposed() const { return op_.attributes.transposed; }
   std::uint32_t stream_lanes() const { return pin_.stream_lanes.value_or(0); }
+  std::uint32_t pmus() const { return pin_.pmus.value_or(1); }
+  // Operands and result, in this order, take turns in the memory units of a site.
+  void lay_in_units(BufferId a, BufferId b, BufferId out) {
+    p_.buffers[a.value].pmu = 0;
+    p_.buffers[b.value].pmu = 1 % pmus();
+    p_.buffers[out.value].pmu = mutated("place.memory_unit_that_is_not_there", 2 % pmus(), 1U << 20);
+  }
   // First tile of this work along an axis, as the tensor that holds it counts. The tensor may hold more than the slice
   // (a replica that every chip has whole), and its own offset is where its element 0 lies.
   std::uint64_t base(std::int64_t work_offset, std::int64_t tensor_offset) const {
@@ -160,6 +171,7 @@ class MatmulPlacer {
     const DType result = partial ? accumulator() : c_.dtype;
     const BufferId out = partial ? add_output_buffer("partial_k" + std::to_string(l), BufferKind::interm, group, result)
                                  : add_output_buffer("c", BufferKind::fifo, group, result);
+    lay_in_units(a, b, out);
     const auto pages = static_cast<std::uint32_t>(plan_.k_pages);
     const std::uint32_t pushed_in = mutated("place.push_before_the_last_page", pages - 1, 0);
     const Port push = output_port(out, pushed_in, pushed_in + 1, pages);

@@ -34,6 +34,7 @@ class RowPlacer {
 
   void place(SiteAllocator& sites) {
     group_ = build_.add_group(sites.near_agcus(plan_.sites_m * plan_.sites_n));
+    sites.lend_memory(plan_.sites_m * plan_.sites_n * (pin_.pmus.value_or(1) - 1));
     for (std::uint32_t i = 0; i < op_.in.size(); ++i) place_operand(i);
     for (std::uint32_t s = 0; s < steps_.size(); ++s) place_step(s);
     const Result& last = results_.back();
@@ -97,8 +98,11 @@ class RowPlacer {
   }
 
   BufferId add_buffer(const std::string& name, DType type, Span span) {
-    return build_.add_buffer(name, BufferKind::fifo, group_, type, span.rows ? plan_.block_m : 1,
-                             span.columns ? plan_.block_n : 1, span.rows ? w_.m : 1, span.columns ? w_.n : 1);
+    const BufferId buffer =
+        build_.add_buffer(name, BufferKind::fifo, group_, type, span.rows ? plan_.block_m : 1,
+                          span.columns ? plan_.block_n : 1, span.rows ? w_.m : 1, span.columns ? w_.n : 1);
+    p_.buffers[buffer.value].pmu = buffers_++ % pin_.pmus.value_or(1);
+    return buffer;
   }
 
   void place_operand(std::uint32_t operand) {
@@ -195,6 +199,7 @@ class RowPlacer {
   SchedulePin pin_;
   GroupId group_;
   std::uint32_t movements_ = 0;
+  std::uint32_t buffers_ = 0;  // they take turns in the memory units of a site
   std::vector<Source> sources_;
   std::vector<Result> results_;                  // by step
   std::vector<std::vector<StageId>> consumers_;  // by buffer

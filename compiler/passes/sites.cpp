@@ -16,7 +16,11 @@ std::uint64_t apart(std::uint32_t a, std::uint32_t b) {
 
 std::uint64_t sites_wanted(const OperatorGraph& graph, const Work& work, const Target& target) {
   const BlockPlan& plan = *work.plan;
-  if (graph.operators[work.op.value].kind != OperatorKind::attention) return plan.sites_m * plan.sites_n * plan.sites_k;
+  if (graph.operators[work.op.value].kind != OperatorKind::attention) {
+    const SchedulePin pin = pin_of(graph, work.op);
+    const std::uint64_t folds = pin.fold_apart && plan.sites_k > 1 ? 1 : 0;
+    return plan.sites_m * plan.sites_n * (plan.sites_k + folds) * pin.pmus.value_or(1);
+  }
   const AttentionSites parts = attention_sites(attention_extents(graph, work), plan, target);
   const std::uint64_t passes = score_passes(graph, work, plan, target);
   return plan.sites_m * parts.heads * (passes * (parts.scores + 1) + parts.values * parts.slices);
@@ -35,6 +39,14 @@ Position SiteAllocator::take(std::size_t index) {
   --free_;
   return {static_cast<std::uint32_t>(index % target_.mesh.width),
           static_cast<std::uint32_t>(index / target_.mesh.width)};
+}
+
+void SiteAllocator::lend_memory(std::size_t count) {
+  for (std::size_t s = taken_.size(); s > 0 && count > 0; --s)
+    if (!taken_[s - 1]) {
+      take(s - 1);
+      --count;
+    }
 }
 
 Group SiteAllocator::near_agcus(std::size_t count) {

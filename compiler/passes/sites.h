@@ -52,6 +52,9 @@ class SiteAllocator {
   // for a column, then the others, all spread evenly. Requires free() >= rows * columns.
   Group block(std::size_t rows, std::size_t columns);
 
+  // Takes `count` sites of which other sites use the memory units. Requires free() >= count.
+  void lend_memory(std::size_t count);
+
   std::size_t free() const { return free_; }
 
  private:

@@ -331,9 +331,18 @@ bool site_runs(const OperatorGraph& graph, const Operator& op, const Target& t, 
   return false;
 }
 
-std::optional<BlockPlan> plan_of(const SpatialProgram& program, const Work& w, const SchedulePin& pin,
+// The pin, with no more sites than leave others for its memory units and for a fold apart, which adds half as many at most.
+SchedulePin within_reach(SchedulePin pin, const Target& t) {
+  if (pin.pmus.value_or(1) == 1 && !pin.fold_apart) return pin;
+  const std::uint64_t sites = t.sites() / pin.pmus.value_or(1) * (pin.fold_apart ? 2 : 3) / 3;
+  pin.sites = static_cast<std::uint32_t>(std::min<std::uint64_t>(pin.sites.value_or(t.sites()), sites));
+  return pin;
+}
+
+std::optional<BlockPlan> plan_of(const SpatialProgram& program, const Work& w, const SchedulePin& given,
                                  const Target& t) {
   const OperatorGraph& graph = *program.operators;
+  const SchedulePin pin = within_reach(given, t);
   const Operator& op = graph.operators[w.op.value];
   if (op.kind == OperatorKind::attention) return attention_plan(graph, w, pin, t);
   if (op.kind == OperatorKind::gather) return gather_plan(graph, w, pin, t);

@@ -9,10 +9,13 @@
 namespace rdusim {
 
 std::string unit_fault(const OperatorGraph& graph, const Operator& op, const SchedulePin& pin, const Target& target) {
-  if (!pin.unit && !pin.lanes && !pin.stream_lanes) return "";
   const bool multiplies = op.kind == OperatorKind::matmul;
+  if (pin.fold_apart && !multiplies) return "only a matmul has slices to fold";
+  if (!pin.unit && !pin.lanes && !pin.stream_lanes && !pin.pmus) return "";
   if (!multiplies && recipe_of(graph, op).empty())
-    return "unit, lanes and stream_lanes can be pinned of matmuls, point-wise operators and what works by row";
+    return "unit, lanes, stream_lanes and pmus can be pinned of matmuls, point-wise operators and what works by row";
+  if (pin.pmus.value_or(1) > 1 && target.local != LocalHandshake::valid_ready)
+    return fmt::format("a site of target '{}' works with no memory but its own", target.name);
   if (!multiplies && pin.unit == UnitMode::systolic) return "a systolic array multiplies matrices only";
   if (multiplies && pin.unit != UnitMode::simd)
     return pin.lanes ? "a systolic array has no lanes to choose: unit = \"simd\"" : "";

@@ -302,11 +302,12 @@ Offset<fb::Operator> put(Builder& b, const Operator& op) {
 }
 
 Offset<fb::SchedulePin> put(Builder& b, const SchedulePin& pin) {
-  const auto& [op, sites, unroll_m, unroll_n, unroll_k, block_m, block_n, page_k, depth, unit, lanes, stream_lanes] =
-      pin;
-  return fb::CreateSchedulePin(
-      b, op.value, put(sites), put(unroll_m), put(unroll_n), put(unroll_k), put(block_m), put(block_n), put(page_k),
-      put(depth), unit ? flatbuffers::Optional(schema(*unit)) : flatbuffers::nullopt, put(lanes), put(stream_lanes));
+  const auto& [op, sites, unroll_m, unroll_n, unroll_k, block_m, block_n, page_k, depth, unit, lanes, stream_lanes,
+               pmus, fold_apart] = pin;
+  return fb::CreateSchedulePin(b, op.value, put(sites), put(unroll_m), put(unroll_n), put(unroll_k), put(block_m),
+                               put(block_n), put(page_k), put(depth),
+                               unit ? flatbuffers::Optional(schema(*unit)) : flatbuffers::nullopt, put(lanes),
+                               put(stream_lanes), put(pmus), fold_apart);
 }
 
 Offset<fb::Obligation> put(Builder& b, const Obligation& obligation);
@@ -474,11 +475,11 @@ Offset<fb::Stage> put(Builder& b, const Stage& stage) {
 // Buffers, edges, semaphores, sections
 
 Offset<fb::Buffer> put(Builder& b, const Buffer& buffer) {
-  const auto& [id, name, kind, depth_pages, page_tiles, page_bytes, dtype, group, initial_pages, alias_of, origin] =
-      buffer;
+  const auto& [id, name, kind, depth_pages, page_tiles, page_bytes, dtype, group, initial_pages, alias_of, origin,
+               pmu] = buffer;
   const auto name_at = put(b, name);
   return fb::CreateBuffer(b, id.value, name_at, schema(kind), depth_pages, page_tiles, page_bytes, schema(dtype),
-                          group.value, initial_pages, put(alias_of), put(origin));
+                          group.value, initial_pages, put(alias_of), put(origin), pmu);
 }
 
 Offset<fb::Edge> put(Builder& b, const Edge& edge) {
@@ -1016,6 +1017,8 @@ SchedulePin get_pin(Reader& r, const fb::SchedulePin& row) {
   if (const auto unit = row.unit()) out.unit = r.one_of<UnitMode>(*unit);
   out.lanes = optional_number(row.lanes());
   out.stream_lanes = optional_number(row.stream_lanes());
+  out.pmus = optional_number(row.pmus());
+  out.fold_apart = row.fold_apart();
   return out;
 }
 
@@ -1238,6 +1241,7 @@ Buffer get_buffer(Reader& r, const fb::Buffer& row) {
   out.initial_pages = row.initial_pages();
   out.alias_of = optional_id<BufferId>(row.alias_of());
   out.origin = optional_id<OperatorId>(row.origin());
+  out.pmu = row.pmu();
   return out;
 }
 

@@ -76,8 +76,7 @@ void fields(Io& io, typename Io::template Ref<Operand> operand) {
 template <class Io>
 void fields(Io& io, typename Io::template Ref<OperatorAttributes> attributes) {
   const OperatorAttributes usual;
-  auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end, scattered, alone] =
-      attributes;
+  auto& [transposed, epsilon, heads, kv_heads, scale, causal, window, axes, begin, end, scattered, alone] = attributes;
   io.brief("transposed", transposed);
   io.brief("epsilon", epsilon);
   io.brief("heads", heads);
@@ -106,7 +105,8 @@ void fields(Io& io, typename Io::template Ref<Operator> op) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<SchedulePin> pin) {
-  auto& [op, sites, unroll_m, unroll_n, unroll_k, block_m, block_n, page_k, depth, unit, lanes, stream_lanes] = pin;
+  auto& [op, sites, unroll_m, unroll_n, unroll_k, block_m, block_n, page_k, depth, unit, lanes, stream_lanes, pmus,
+         fold_apart] = pin;
   io.required("op", op);
   io.optional("sites", sites);
   io.optional("unroll_m", unroll_m);
@@ -119,6 +119,8 @@ void fields(Io& io, typename Io::template Ref<SchedulePin> pin) {
   io.optional("unit", unit);
   io.optional("lanes", lanes);
   io.optional("stream_lanes", stream_lanes);
+  io.optional("pmus", pmus);
+  io.brief("fold_apart", fold_apart);
 }
 
 template <class Io>
@@ -287,7 +289,8 @@ void fields(Io& io, typename Io::template Ref<Stage> stage) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<Buffer> buffer) {
-  auto& [id, name, kind, depth_pages, page_tiles, page_bytes, dtype, group, initial_pages, alias_of, origin] = buffer;
+  auto& [id, name, kind, depth_pages, page_tiles, page_bytes, dtype, group, initial_pages, alias_of, origin, pmu] =
+      buffer;
   io.required("id", id);
   io.required("name", name);
   io.shown("kind", kind);
@@ -299,6 +302,7 @@ void fields(Io& io, typename Io::template Ref<Buffer> buffer) {
   io.brief("initial_pages", initial_pages);
   io.optional("alias_of", alias_of);
   io.optional("origin", origin);
+  io.brief("pmu", pmu);
 }
 
 template <class Io>

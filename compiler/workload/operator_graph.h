@@ -173,6 +173,8 @@ struct SchedulePin {
   std::optional<UnitMode> unit;               // of a matmul
   std::optional<std::uint32_t> lanes;         // of a SIMD unit's, that its stages use
   std::optional<std::uint32_t> stream_lanes;  // elements a cycle that its loads and stores move at most
+  std::optional<std::uint32_t> pmus;          // memory units that the buffers of each of its sites are spread over
+  bool fold_apart = false;  // of a matmul: what its sites along the contraction sum has sites of its own
   friend bool operator==(const SchedulePin&, const SchedulePin&) = default;
 };
 

@@ -818,7 +818,7 @@ class WorkloadReader {
     const TomlValue* table = table_at(member.value, what);
     if (table == nullptr) return;
     using Number = std::optional<std::uint32_t> SchedulePin::*;
-    constexpr std::array<std::pair<std::string_view, Number>, 10> numbers = {
+    constexpr std::array<std::pair<std::string_view, Number>, 11> numbers = {
         {{"sites", &SchedulePin::sites},
          {"unroll_m", &SchedulePin::unroll_m},
          {"unroll_n", &SchedulePin::unroll_n},
@@ -828,10 +828,12 @@ class WorkloadReader {
          {"page_k", &SchedulePin::page_k},
          {"depth", &SchedulePin::depth},
          {"lanes", &SchedulePin::lanes},
-         {"stream_lanes", &SchedulePin::stream_lanes}}};
-    std::array<std::string_view, numbers.size() + 1> keys;
+         {"stream_lanes", &SchedulePin::stream_lanes},
+         {"pmus", &SchedulePin::pmus}}};
+    std::array<std::string_view, numbers.size() + 2> keys;
     std::transform(numbers.begin(), numbers.end(), keys.begin(), [](const auto& n) { return n.first; });
-    keys.back() = "unit";
+    keys[numbers.size()] = "unit";
+    keys.back() = "fold_apart";
     unknown_keys(*table, what, keys);
 
     SchedulePin pin;
@@ -855,6 +857,8 @@ class WorkloadReader {
       }
     }
     if (const TomlValue* value = table->find("unit")) pin.unit = unit_at(*value, what);
+    if (const TomlValue* value = table->find("fold_apart"))
+      pin.fold_apart = boolean_at(*value, fmt::format("'fold_apart' of {}", what)).value_or(false);
     // Of an attention not every site takes part in every loop.
     const bool attends = std::any_of(graph_.operators.begin(), graph_.operators.end(), [&](const Operator& op) {
       return op.name == member.key && op.kind == OperatorKind::attention;

@@ -16,7 +16,8 @@
 //            by their PMUs, and is pushed;
 //   store    is read by the PMU, crosses to the AGCU, and is written to memory;
 //   matmul, generic  reads its operands through the PMU's read port while the PCU works, and writes what it pushes
-//            through the write port after the drain;
+//            through the write port: of an array after the drain, of a SIMD pipeline as it comes out, so that the last of
+//            it is written when it is out;
 //   receive  writes a page that has arrived.
 // How long each part takes is the law of the unit concerned.
 //
@@ -200,7 +201,21 @@ class Chip {
   void start_generic(std::uint32_t stage);
   void start_values(std::uint32_t stage);
   void start_receive(std::uint32_t stage);
-  void run_compute(std::uint32_t stage, Bytes read, FiringTime time);
+  void run_compute(std::uint32_t stage,
+                   FiringTime time);  // after moves() told what it reads, and its outputs are filled
+  Bytes bytes_made(const StageState& s) const;
+  std::uint32_t pmu_of(const StageState& s, std::uint32_t port) const {
+    return c_.buffers[c_.ports[s.first_port + port].buffer].pmu;
+  }
+  // Of a firing: bytes more through a port of a memory unit.
+  void moves(std::uint32_t pmu, Bytes bytes) {
+    for (UnitBytes& m : moved_)
+      if (m.pmu == pmu) {
+        m.bytes += bytes;
+        return;
+      }
+    moved_.push_back({pmu, bytes});
+  }
   void give_turn(AgcuState& agcu, std::uint32_t load);
   Bytes issue_load(std::uint32_t load_stage);  // bytes of its page
   Cycle use_memory(std::uint32_t memory, MemorySpace space, const PageHeader& page, bool write);
@@ -327,6 +342,11 @@ class Chip {
   std::vector<std::byte> scratch_;
   std::vector<Event> due_;
   std::vector<Event> work_;
+  struct UnitBytes {
+    std::uint32_t pmu = 0;
+    Bytes bytes = 0;
+  };
+  std::vector<UnitBytes> moved_;  // scratch
   std::vector<FlitMessage> messages_;
   std::vector<std::uint32_t> free_messages_;
   Cycle flits_wake_ = FlowNetwork::never;  // for which a flit_cycle event is pending

@@ -401,7 +401,7 @@ void Chip::start_receive(std::uint32_t stage) {
   // A page that came in while nobody was in its way has been written since its bytes could follow without a gap.
   const PageHeader& page = header(b, b.initial + k);
   const Cycle from = page.late == 0 ? now_ : std::max(now_ - page.late, c_.engines[s.engine].free_at);
-  const Pmu::Access w = c_.pmus[s.pmu].write(laws_.pmu, from, page.bytes);
+  const Pmu::Access w = c_.pmus[b.pmu].write(laws_.pmu, from, page.bytes);
   const Cycles busy = std::max(w.last, now_ + laws_.pmu.access + 1) - laws_.pmu.access - now_ + late(s);
   s.last_complete = std::max({s.last_complete, w.last, now_ + 1});
   put(s.last_complete, completed, stage);

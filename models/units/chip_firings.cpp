@@ -217,7 +217,8 @@ void Chip::start_load(std::uint32_t actor) {
     indices = view(leader, 0, f);
     if (indices->header == nullptr) return;
     busy = std::max(
-        busy, c_.pmus[leader.pmu].read(laws_.pmu, now_, indices->elements * bytes_of(sp.ports[0].dtype)).last - now_);
+        busy,
+        c_.pmus[pmu_of(leader, 0)].read(laws_.pmu, now_, indices->elements * bytes_of(sp.ports[0].dtype)).last - now_);
   }
   for (std::uint32_t i = 0; i < load.members; ++i) {
     StageState& s = c_.stages[c_.load_members[load.first_member + i]];
@@ -374,21 +375,21 @@ void Chip::grant_transit(std::uint32_t stage) {
     put(std::max(door.end + laws_.agcu.latency, now_ + 1), memory_write, stage);
     return;
   }
-  Bytes bytes = 0;
-  bool pushes = false;
+  moved_.clear();
   for (const PortUse& use : uses(sp, f)) {
     PortState& port = c_.ports[s.first_port + use.port];
     if (use.push == 0 || !port.bound) continue;
     for (std::uint32_t n = use.push; n > 0; --n) {
-      bytes += staged_header(c_.buffers[port.buffer], port.transited++).bytes;
-      pushes = true;
+      const BufferState& b = c_.buffers[port.buffer];
+      moves(b.pmu, staged_header(b, port.transited++).bytes);
     }
   }
-  if (!pushes && s.completed == f) {
+  if (moved_.empty() && s.completed == f) {
     tell(FiringCompleted{now_, at(s), s.completed++});
     return;
   }
-  const Cycle done = pushes ? c_.pmus[s.pmu].write(laws_.pmu, now_, bytes).last : now_;
+  Cycle done = now_;
+  for (const UnitBytes& m : moved_) done = std::max(done, c_.pmus[m.pmu].write(laws_.pmu, now_, m.bytes).last);
   s.last_complete = std::max({s.last_complete, done, now_ + 1});
   put(s.last_complete, completed, stage);
 }
@@ -408,6 +409,18 @@ void Chip::reach_member(const LoadState& load, std::uint32_t member, Bytes bytes
   put(s.last_complete, completed, which);
 }
 
+// What the firing that has just filled its outputs' pages will write.
+Bytes Chip::bytes_made(const StageState& s) const {
+  Bytes bytes = 0;
+  for (const PortUse& use : uses(spec(s), s.next)) {
+    const PortState& port = c_.ports[s.first_port + use.port];
+    if (use.push == 0 || !port.bound) continue;
+    for (std::uint32_t n = 1; n <= use.push; ++n)
+      bytes += staged_header(c_.buffers[port.buffer], port.assigned - n).bytes;
+  }
+  return bytes;
+}
+
 void Chip::start_store(std::uint32_t stage) {
   StageState& s = c_.stages[stage];
   const StageSpec& sp = spec(s);
@@ -425,10 +438,13 @@ void Chip::start_store(std::uint32_t stage) {
   const Chunk chunk = sp.store->chunks.empty() ? Chunk{} : sp.store->chunks[in_trip % phases];
   // The page comes from the port that pops in this phase.
   View page;
+  std::uint32_t pmu = s.pmu;
   for (const PortUse& use : uses(sp, f)) {
     if (use.pop == 0) continue;
     page = view(s, use.port, f);
-    if (page.header != nullptr) break;
+    if (page.header == nullptr) continue;
+    pmu = pmu_of(s, use.port);
+    break;
   }
   const std::uint32_t of = std::max(chunk.of, 1u);
   const ElementRange range = chunk_range(r.elements(), std::min(chunk.index, of - 1), of);
@@ -462,7 +478,7 @@ void Chip::start_store(std::uint32_t stage) {
   store.under_way[store.entered++ % store.under_way.size()] = kept;
 
   claim(s, f);
-  Pmu::Access out = c_.pmus[s.pmu].read(laws_.pmu, now_, kept.bytes);
+  Pmu::Access out = c_.pmus[pmu].read(laws_.pmu, now_, kept.bytes);
   out.last = std::max(out.last, out.first + by_lanes(range.size(), sp.store->lanes));
   if (c_.network.flits() != nullptr) {
     c_.network.post(store.route, message(FlitMessage::What::store, stage, kept.bytes, 1), out.first, out.last,
@@ -499,12 +515,20 @@ void Chip::grant_write(std::uint32_t stage) {
   put(s.last_complete, completed, stage);
 }
 
-void Chip::run_compute(std::uint32_t stage, Bytes read, FiringTime time) {
+void Chip::run_compute(std::uint32_t stage, FiringTime time) {
   StageState& s = c_.stages[stage];
-  // Operands stream through the read port while the array works: the firing keeps it until both are done.
-  const Pmu::Access in = c_.pmus[s.pmu].read(laws_.pmu, now_, read);
-  const Cycles busy = std::max({time.busy, in.last - laws_.pmu.access - now_, Cycles{1}}) + late(s);
-  s.last_transit = std::max(s.last_transit, now_ + busy + time.latency + laws_.pmu.access);
+  // Operands stream through the read ports while the unit works: the firing keeps it until both are done.
+  Cycles busy = std::max(time.busy, Cycles{1});
+  for (const UnitBytes& m : moved_)
+    busy = std::max(busy, c_.pmus[m.pmu].read(laws_.pmu, now_, m.bytes).last - laws_.pmu.access - now_);
+  busy += late(s);
+  const Cycle first = now_ + time.latency + laws_.pmu.access, last = first + busy;
+  Cycle written_from = last;
+  if (time.streams) {
+    const Cycles writing = laws_.pmu.write.span(bytes_made(s)).ceil();
+    written_from = std::max(first, last - std::min(last, writing));
+  }
+  s.last_transit = std::max(s.last_transit, written_from);
   put(s.last_transit, transit, stage);
   started(s, busy);
   s.cause = StallCause::input_starvation;

@@ -33,7 +33,7 @@ void Chip::start_values(std::uint32_t stage) {
   made.operand = sp.operand;
   std::optional<std::uint32_t> rows, cols;
   std::uint64_t stack_rows = 0;
-  Bytes read = 0;
+  moved_.clear();
   for (const ExprNode& node : body) {
     if (node.op != ExprOp::operand) continue;
     const bool known = std::any_of(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(count),
@@ -44,7 +44,7 @@ void Chip::start_values(std::uint32_t stage) {
     Taken& o = operands[count++];
     o = {view(s, node.index, f), node.index};
     if (o.view.header == nullptr) return;
-    read += o.view.elements * bytes_of(sp.ports[node.index].dtype);
+    moves(pmu_of(s, node.index), o.view.elements * bytes_of(sp.ports[node.index].dtype));
     const PageTag& tag = o.view.tag;
     if (count == 1) made.trip = tag.trip;
     if (!rows_matter) {
@@ -154,7 +154,7 @@ void Chip::start_values(std::uint32_t stage) {
   reserve(s, f);
   write_outputs(s, f, made, made_elements, result, g.accumulator);
   claim(s, f);
-  run_compute(stage, read, laws_.pcu.simd(g.accumulator, elements, operations, g.lanes));
+  run_compute(stage, laws_.pcu.simd(g.accumulator, elements, operations, g.lanes));
 }
 
 }  // namespace rdusim

@@ -166,7 +166,7 @@ struct alignas(64) StageState {
   Cycle since = 0;              // end of its own last firing, or start of the section
   Cycle last_transit = 0;
   Cycle last_complete = 0;
-  std::uint32_t pmu = 0;
+  std::uint32_t pmu = 0;           // of a load: where its pages lie; else the site's own
   std::uint32_t next_waiting = 0;  // for the engine: stage + 1
 };
 
@@ -198,6 +198,7 @@ struct alignas(64) BufferState {
   std::uint32_t staged_headers = 0;  // likewise
   std::uint32_t slot_bytes = 0;
   std::uint32_t initial = 0;
+  std::uint32_t pmu = 0;
   std::uint32_t fault = 0;  // index + 1 into buffer_faults; 0: obeys
 };
 
@@ -379,7 +380,7 @@ struct ReceiveChannel {
   std::uint64_t pushable = 0;     // pages that the handshake allows to be seen
   std::uint64_t generations = 0;  // of the sender, up to the end of the present launch
   std::uint64_t generations_a_launch = 0;
-  std::uint64_t raised = 0;       // semaphore: ready raised
+  std::uint64_t raised = 0;  // semaphore: ready raised
   std::uint64_t valid_seen = 0, valid_raised = 0, valid_consumed = 0;
   std::uint64_t generation = 0;  // barrier: generations left
   std::uint64_t signals = 0;     // valid or leave that arrived: what faults count

@@ -73,6 +73,9 @@ void Chip::start_matmul(std::uint32_t stage) {
   const View b = view(s, sp.in_b, f);
   if (a.header == nullptr || b.header == nullptr) return;
   tell(OperandsJoined{now_, at(s), f, a.tag, b.tag});
+  moved_.clear();
+  moves(pmu_of(s, sp.in_a), a.header->bytes);
+  moves(pmu_of(s, sp.in_b), b.header->bytes);
 
   const std::uint64_t k_pages = std::max<std::uint64_t>(m.k_pages, 1);
   std::byte* const held = laws_.values ? pool_.get() + acc.accumulator : nullptr;
@@ -115,9 +118,9 @@ void Chip::start_matmul(std::uint32_t stage) {
     write_outputs(s, f, acc.tag, area(acc.tag), nullptr, m.accumulator);
   }
   claim(s, f);
-  run_compute(stage, Bytes{a.header->bytes} + b.header->bytes,
-              m.lanes != 0 ? laws_.pcu.simd_product(m.accumulator, a.tag.rows, b_cols, a.tag.cols, m.lanes)
-                           : laws_.pcu.systolic(m.operand, a.tag.rows, b_cols, std::max<std::uint64_t>(a.tag.cols, 1)));
+  run_compute(stage, m.lanes != 0
+                         ? laws_.pcu.simd_product(m.accumulator, a.tag.rows, b_cols, a.tag.cols, m.lanes)
+                         : laws_.pcu.systolic(m.operand, a.tag.rows, b_cols, std::max<std::uint64_t>(a.tag.cols, 1)));
 }
 
 // A body is evaluated on a stack of pages. Entries point to operands where those have the accumulator's type already,
@@ -147,7 +150,7 @@ void Chip::start_generic(std::uint32_t stage) {
   std::size_t depth = 0;
   std::uint64_t elements = 0, operations = 0;
   std::size_t operands = 0;
-  Bytes read = 0;
+  moved_.clear();
   const auto scratch = [&](std::size_t place) { return scratch_.data() + place * c_.scratch_bytes; };
 
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -161,7 +164,7 @@ void Chip::start_generic(std::uint32_t stage) {
         if (v.header == nullptr) return;
         Entry& e = stack[depth];
         e = {v.values, v.tag, v.elements, true, true, false};
-        read += v.elements * bytes_of(sp.ports[node.index].dtype);
+        moves(pmu_of(s, node.index), v.elements * bytes_of(sp.ports[node.index].dtype));
         if (values && sp.ports[node.index].dtype != g.accumulator) {
           if (v.elements * size > c_.scratch_bytes) e.elements = 0;
           convert(sp.ports[node.index].dtype, v.values, g.accumulator, scratch(depth), e.elements, laws_.saturate);
@@ -253,7 +256,7 @@ void Chip::start_generic(std::uint32_t stage) {
   reserve(s, f);
   write_outputs(s, f, result.tag, result.elements, values ? result.values : nullptr, g.accumulator);
   claim(s, f);
-  run_compute(stage, read, laws_.pcu.simd(g.accumulator, elements, operations, g.lanes));
+  run_compute(stage, laws_.pcu.simd(g.accumulator, elements, operations, g.lanes));
 }
 
 }  // namespace rdusim

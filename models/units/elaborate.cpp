@@ -80,8 +80,9 @@ Network::Builder& Elaborator::network(std::uint32_t id) {
   return *builder;
 }
 
-std::uint32_t Elaborator::pmu(std::uint32_t id, Position at) {
-  const auto [it, fresh] = scratch_[id].pmus.emplace(site_key(at), static_cast<std::uint32_t>(chip(id).pmus.size()));
+std::uint32_t Elaborator::pmu(std::uint32_t id, Position at, std::uint32_t nth) {
+  const auto [it, fresh] =
+      scratch_[id].pmus.try_emplace({site_key(at), nth}, static_cast<std::uint32_t>(chip(id).pmus.size()));
   if (fresh) chip(id).pmus.emplace_back();
   return it->second;
 }
@@ -162,6 +163,7 @@ void Elaborator::make_buffers() {
       s.reserved = s.pushed = s.initial;
       s.id = b.id.value;
       s.instance = i;
+      s.pmu = pmu(id, group(b.group).sites[i].at, b.pmu);
       s.headers = s.staged_headers = static_cast<std::uint32_t>(c.headers.size());
       c.headers.resize(c.headers.size() + slots);
       for (std::uint32_t n = 0; n < s.initial; ++n)

@@ -109,7 +109,7 @@ void Elaborator::make_sender(const Edge& e, std::uint32_t i, std::vector<Crossin
   s.handshake = e.handshake;
   s.chunk = e.chunk;
   s.element_bytes = bytes_of(p_.buffer(e.buffer).dtype);
-  s.pmu = pmu(id, group(from.group).sites[i].at);
+  s.pmu = c.buffers[*b].pmu;
   s.agcu = agcu(id, agcu_of(group(from.group), i));
   s.launch = pages_into(from, e.buffer);
   s.total = c.buffers[*b].initial + s.launch;

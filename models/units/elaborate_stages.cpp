@@ -241,6 +241,7 @@ void Elaborator::make_stages() {
         PortState port;
         if (const auto b = buffer_at(s, i, ps.buffer)) {
           port.buffer = *b;
+          if (d.form == StageForm::load && ps.direction == Direction::output) state.pmu = c.buffers[*b].pmu;
           // An input is bound when it has become a consumer.
           if (ps.direction == Direction::output)
             port.bound = true, port.assigned = port.transited = c.buffers[*b].initial;

@@ -25,7 +25,8 @@ class Elaborator {
  private:
   // ---- chips and what stands on them (elaborate.cpp)
   struct ChipScratch {
-    std::unordered_map<std::uint64_t, std::uint32_t> engines, pmus;
+    std::unordered_map<std::uint64_t, std::uint32_t> engines;
+    std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> pmus;
     std::unordered_map<std::uint32_t, std::uint32_t> agcus, links, feeds;
     std::optional<Network::Builder> network;
   };
@@ -34,7 +35,8 @@ class Elaborator {
   ChipState& chip(std::uint32_t id);
   Network::Builder& network(std::uint32_t id);
   std::uint64_t site_key(Position at) const { return (std::uint64_t{at.y} << 32) | at.x; }
-  std::uint32_t pmu(std::uint32_t id, Position at);
+  // The nth of the memory units that a site works with.
+  std::uint32_t pmu(std::uint32_t id, Position at, std::uint32_t nth = 0);
   // All compute contexts of a PCU are one engine: their firings take turns.
   std::uint32_t engine(std::uint32_t id, Position at, const Engine& e);
   AgcuId agcu_of(const Group& g, std::uint32_t instance) const;

@@ -22,6 +22,8 @@
 //                 busy = ceil(rows cols ceil(depth / l) l / (simd_ops_per_cycle l / L))
 //             of what there is (no whole tiles), and latency = simd_latency_cycles + log2(l) + 1 for the tree
 //             (github.com/stanford-ppl/pir has it so).
+//             Results leave a pipeline one after the other, and are written as they come: those of a page, in a row, so
+//             that the last is written when it is out. Of an array they are written when the page's last has drained.
 //   numbers   macs_per_cycle by dtype of the operands, simd_ops_per_cycle by dtype of the result, fill, drain and
 //             simd_latency from the target. A dtype that the target gives no rate costs one operation a cycle.
 //   never     judges; never takes less than one cycle.
@@ -35,10 +37,11 @@
 
 namespace rdusim {
 
-// How long a firing keeps its engine, and how long after that its results are out.
+// How long a firing keeps its engine, and how long after that its last result is out.
 struct FiringTime {
   Cycles busy = 1;
   Cycles latency = 0;
+  bool streams = false;  // results come out one after the other while the firing lasts, and are written meanwhile
 };
 
 class Pcu {
@@ -58,13 +61,13 @@ class Pcu {
   FiringTime simd_product(DType accumulator, std::uint64_t rows, std::uint64_t cols, std::uint64_t depth,
                           std::uint32_t lanes) const {
     const std::uint64_t slots = rows * cols * (ceil_div(depth, std::uint64_t{lanes}) * lanes);
-    return {std::max<Cycles>(ceil_div(slots, p_.simd_rate(accumulator, lanes)), 1), p_.product_latency(lanes)};
+    return {std::max<Cycles>(ceil_div(slots, p_.simd_rate(accumulator, lanes)), 1), p_.product_latency(lanes), true};
   }
 
   // `lanes`: those of the pipeline that are used, 0 for all.
   FiringTime simd(DType result, std::uint64_t elements, std::uint64_t operations, std::uint32_t lanes = 0) const {
     const Cycles busy = ceil_div(elements * std::max<std::uint64_t>(operations, 1), p_.simd_rate(result, lanes));
-    return {std::max<Cycles>(busy, 1), p_.simd_latency_cycles};
+    return {std::max<Cycles>(busy, 1), p_.simd_latency_cycles, true};
   }
 
  private:

@@ -3,7 +3,8 @@
 //   law      a page of b bytes that is read from t on begins at s = max(t, port free); its first byte leaves at
 //            s + access, its last at s + b / read rate + access. A page that is written from t on is visible at
 //            max(t, port free) + b / write rate + access. Reads do not delay writes: the two halves of a double buffer
-//            lie in different banks (SN40L, arXiv 2405.07518).
+//            lie in different banks (SN40L, arXiv 2405.07518). A site that works with several memory units, its own and
+//            those of sites that have nothing to do, has the ports of each; the way between them is not counted.
 //   numbers  read_bytes_per_cycle, write_bytes_per_cycle and access_latency_cycles from the target.
 //   never    judges, and never keeps what is stored: pages live in the chip's pool.
 #pragma once

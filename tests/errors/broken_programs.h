@@ -227,6 +227,7 @@ inline const std::vector<Broken>& broken_programs() {
       {Code::RDU3047,
        edited({}, [](Builder& b) { b.p.placement->work[0].items[1] = b.p.placement->work[0].items[0]; })},
       {Code::RDU3048, edited({}, [](Builder& b) { b.p.schedule->slots[1].order = 0; })},
+      {Code::RDU3049, edited({}, [](Builder& b) { buffer(b.p, "down.a").pmu = 1 << 20; })},
       // Rows and columns of a and b are taken for those of one result.
       {Code::RDU3070,
        edited({}, [](Builder& b) { std::get<Load>(stage(b.p, "down.load_a").kind).later = {TensorId{1u}}; })},

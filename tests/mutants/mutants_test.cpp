@@ -366,6 +366,7 @@ constexpr Row table[] = {
     {"place.half_a_page", Input::slices, Who::verifier, Code::RDU3003},
     {"place.push_before_the_last_page", Input::slices, Who::verifier, Code::RDU3030},
     {"place.lanes_of_an_array", Input::lanes, Who::verifier, Code::RDU3032},
+    {"place.memory_unit_that_is_not_there", Input::slices, Who::verifier, Code::RDU3049},
     {"place.tile_left_out", Input::slices, Who::verifier, Code::RDU3047},
     {"place.matmul_sums_too_few_pages", Input::slices, Who::verifier, Code::RDU3003},
     {"place.transposed_passes_for_plain", Input::transposed, Who::verifier, Code::RDU3024},

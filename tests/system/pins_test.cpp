@@ -142,6 +142,82 @@ TEST_CASE("lanes and blocks of rows of an element-wise operator are obeyed and s
   CHECK(number(report, "cycles", "simulated") >= 100 * 90 / 2);
 }
 
+TEST_CASE("what a SIMD pipeline makes is written when its last vector is out") {
+  const Folder folder;
+  folder.write(
+      "w.toml",
+      "name = \"outer\"\n[tensors.a]\nrole = \"input\"\nshape = [64, 1]\ndtype = \"fp32\"\nfill = { random = { "
+      "seed = 1 } }\n[tensors.b]\nrole = \"input\"\nshape = [1, 32]\ndtype = \"fp32\"\nfill = { random = { seed "
+      "= 2 } }\n[tensors.c]\nrole = \"output\"\n[[ops]]\nname = \"g\"\nkind = \"multiply\"\nin = [\"a\", "
+      "\"b\"]\nout = \"c\"\n[schedule.g]\nblock_m = 4\nblock_n = 2\n");
+  rdusim_ok({"compile", "w.toml", "--target", "plasticine-2020", "--chips", "1", "-o", "prog.bin"}, folder);
+  const Json report = run(folder);
+  check_exact_pass(report);
+  REQUIRE(text(report, "stages", 2, "name") == "g.multiply");
+  // 2,048 products 16 at a time, six stages of the pipeline, and the PMU's access on the way in and out; its port takes
+  // as long for the page as the pipeline, and meanwhile.
+  CHECK(number(report, "stages", 2, "cycles") - number(report, "stages", 2, "stall", "input_starvation") ==
+        2048 / 16 + 6 + 4 + 4);
+}
+
+TEST_CASE("operands and results in memory units of their own do not wait for each other's ports") {
+  const Folder folder;
+  const auto sum = [&](const std::string& pins) {
+    const std::string tensor =
+        "]\nrole = \"input\"\nshape = [256, 128]\ndtype = \"fp32\"\nfill = { pattern = { modulus = 61, shift = 30 } "
+        "}\n";
+    return "name = \"sum\"\n[tensors.a" + tensor + "[tensors.b" + tensor +
+           "[tensors.c]\nrole = \"output\"\n[[ops]]\nname = \"g\"\nkind = \"add\"\nin = [\"a\", \"b\"]\nout = \"c\"\n"
+           "[schedule.g]\nunroll_m = 1\nunroll_n = 1\nblock_n = 8\n" +
+           pins;
+  };
+  const auto cycles = [&](const std::string& pins) {
+    folder.write("w.toml", sum(pins));
+    rdusim_ok({"compile", "w.toml", "--target", "plasticine-2020", "--chips", "1", "-o", "prog.bin"}, folder);
+    const Json report = run(folder);
+    check_exact_pass(report);
+    return number(report, "cycles", "simulated");
+  };
+  // 16 pages of 8 KiB, 64 bytes a cycle: a port reads two operands and the result that is stored, or just one of them.
+  const std::int64_t one = cycles("pmus = 1\n"), three = cycles("pmus = 3\n");
+  CHECK(one >= 16 * 3 * 128);
+  CHECK(three >= 16 * 128);
+  CHECK(one - three > 15 * 128);
+  const std::string shown = shown_schedule(folder, "prog.bin");
+  CHECK(shown.find("pmus = 3\n") != std::string::npos);
+  folder.write("w.toml", sum("").substr(0, sum("").find("[schedule")) + shown);
+  rdusim_ok({"compile", "w.toml", "--target", "plasticine-2020", "--chips", "1", "-o", "prog.bin"}, folder);
+  CHECK(shown_schedule(folder, "prog.bin") == shown);
+}
+
+TEST_CASE("a fold on sites of its own does not keep a matmul from its unit, and adds in the same order") {
+  const Folder folder;
+  struct Seen {
+    std::int64_t cycles = 0;
+    std::string sha256;
+  };
+  const auto seen = [&](const std::string& pins, const std::vector<std::string>& options) {
+    folder.write(
+        "w.toml",
+        random_matmul(128, 256, 128,
+                      "unroll_m = 1\nunroll_n = 1\nunroll_k = 2\nblock_m = 2\nblock_n = 2\npage_k = 2\n" + pins));
+    std::vector<std::string> command = {"compile", "w.toml", "-o", "prog.bin"};
+    command.insert(command.end(), options.begin(), options.end());
+    rdusim_ok(command, folder);
+    const Json report = run(folder);
+    check_exact_pass(report);
+    return Seen{number(report, "cycles", "simulated"), text(report, "outputs", 0, "sha256")};
+  };
+  const std::vector<std::string> plasticine = {"--target", "plasticine-2020", "--chips", "1"};
+  const Seen beside = seen("unit = \"simd\"\n", plasticine),
+             apart = seen("unit = \"simd\"\nfold_apart = true\n", plasticine);
+  CHECK(apart.cycles < beside.cycles);
+  CHECK(apart.sha256 == beside.sha256);
+  // What is folded over chips after that, with everything in memory units of its own.
+  const std::vector<std::string> chips = {"--chips", "2", "--shard", "row"};
+  CHECK(seen("fold_apart = true\npmus = 2\n", chips).sha256 == seen("", chips).sha256);
+}
+
 TEST_CASE("one number of a pinned schedule can be changed, and it is what is shown") {
   const Folder folder;
   compile(folder, matmul(32, 512, 64), {"--chips", "1"});

@@ -84,7 +84,7 @@ TEST_CASE("a layer that takes its operand from elsewhere than the others do ends
 
 TEST_CASE("a layer whose schedule is pinned is no trip of others") {
   OperatorGraph g = layered(5);
-  g.pins.push_back({OperatorId{5u}, 1, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}});
+  g.pins.push_back({OperatorId{5u}, 1, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, false});
   for (const Repeat& r : repeats_of(g)) CHECK((r.end() <= 5 || r.first.value > 5));
 }
 

@@ -274,7 +274,7 @@ TEST_CASE("without a crossing hand-off only what joins nothing is sharded") {
   Target t = sn40l();
   t.crossing.clear();
   OperatorGraph g = one_matmul(32, 512, 64);
-  g.pins.push_back({OperatorId(0), {}, {}, {}, 1, {}, {}, {}, {}, {}, {}, {}});
+  g.pins.push_back({OperatorId(0), {}, {}, {}, 1, {}, {}, {}, {}, {}, {}, {}, {}, false});
   CHECK(refusal(try_shard(g, over(2), t)).code == Code::RDU4106);
   CHECK(try_shard(g, over(2, ShardKind::column), t).ok());
 }

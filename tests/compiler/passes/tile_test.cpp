@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/passes/expand.h"
+#include "compiler/passes/sites.h"
 #include "tests/compiler/passes/matmul_graphs.h"
 
 namespace rdusim::tile_test {
@@ -114,6 +115,35 @@ TEST_CASE("a unit that an operator cannot have is refused, and says why") {
   CHECK(why(UnitMode::simd, 8, OperatorKind::add) == "");
   CHECK(why(UnitMode::systolic, std::nullopt, OperatorKind::add).find("multiplies matrices only") != std::string::npos);
   CHECK(why(UnitMode::simd, 32, OperatorKind::add).find("asks for 32 lanes") != std::string::npos);
+}
+
+TEST_CASE("memory units and folds that an operator cannot have are refused, and what is left of the sites is shared") {
+  Target target = sn40l();
+  SchedulePin pin;
+  pin.op = OperatorId(0);
+  const auto with = [&](OperatorKind kind) {
+    OperatorGraph g = one_matmul(64, 64, 64, DType::fp32, DType::fp32);
+    g.operators[0].kind = kind;
+    g.pins.push_back(pin);
+    return tiled(g, target);
+  };
+  pin.pmus = 3;
+  pin.unroll_m = pin.unroll_k = 2;
+  pin.fold_apart = true;
+  const auto p = with(OperatorKind::matmul);
+  REQUIRE(p.ok());
+  // Two slices and the fold of each block, and three memory units of each.
+  CHECK(sites_wanted(*p->operators, p->work[0], target) == 2 * p->work[0].plan->sites_n * 3 * 3);
+  pin.pmus = target.sites();
+  CHECK(with(OperatorKind::matmul).diagnostics().contains(Code::RDU1026));
+  pin = {};
+  pin.op = OperatorId(0);
+  pin.fold_apart = true;
+  CHECK(with(OperatorKind::add).diagnostics().to_text().find("only a matmul has slices") != std::string::npos);
+  pin.fold_apart = false;
+  pin.pmus = 2;
+  target.local = LocalHandshake::circular_buffer;
+  CHECK(with(OperatorKind::matmul).diagnostics().to_text().find("no memory but its own") != std::string::npos);
 }
 
 TEST_CASE("a pin that cannot be is refused") {
