@@ -7,6 +7,7 @@
 
 #include "compiler/ir/print.h"
 #include "compiler/ir/trips.h"
+#include "compiler/workload/operator_traits.h"
 #include "sim/diagnose.h"
 #include "sim/roofline.h"
 
@@ -230,6 +231,19 @@ std::uint64_t product(std::int64_t m, std::int64_t n, std::int64_t k) {
   return static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(k);
 }
 
+// Of m x n of an attention's result: queries by `keys` keys, by those of further columns, and weights by values.
+std::uint64_t attention_macs(const OperatorGraph& graph, OperatorId id, std::int64_t m, std::int64_t n,
+                             std::int64_t keys) {
+  const Operator& op = graph.operators[id.value];
+  std::uint64_t macs = 2 * product(m, n, keys);
+  if (const auto further = further_at(op.in.size())) {
+    const std::int64_t all = graph.operand(op.out).shape.back();
+    macs += product(
+        m, n / (all / op.attributes.heads) * (graph.operand(op.in[*further]).shape.back() / op.attributes.heads), keys);
+  }
+  return macs;
+}
+
 // Multiply-accumulates of a matmul, one trip, by which the tiles of its slices are more than those of the whole: where an
 // axis is cut within a tile, each chip takes the time of its last tile whole.
 std::uint64_t ragged_by_slices(const SpatialProgram& p, const Operator& op) {
@@ -261,7 +275,8 @@ void add_macs(const LoadedProgram& loaded, const Listeners& l, Report& r) {
     const OperatorKind kind = p.operators ? p.operators->operators[w.op.value].kind : OperatorKind::matmul;
     if (kind != OperatorKind::matmul && kind != OperatorKind::attention) continue;
     // An attention multiplies by keys, and then by as many values.
-    const std::uint64_t macs = (kind == OperatorKind::attention ? 2 : 1) * product(w.m, w.n, w.k);
+    const std::uint64_t macs =
+        kind == OperatorKind::attention ? attention_macs(*p.operators, w.op, w.m, w.n, w.k) : product(w.m, w.n, w.k);
     done += macs * (w.op.value < trips.size() ? trips[w.op.value] : 1);
     if (macs <= most) continue;
     most = macs;
@@ -277,7 +292,7 @@ void add_macs(const LoadedProgram& loaded, const Listeners& l, Report& r) {
       const auto& b = p.operators->operand(op.in[1]).shape;
       const auto elements = element_count(a);
       if (attends && elements && b.size() > 1) {
-        useful += 2 * static_cast<std::uint64_t>(*elements) * static_cast<std::uint64_t>(b[b.size() - 2]);
+        useful += attention_macs(*p.operators, op.id, *elements / a.back(), a.back(), b[b.size() - 2]);
         continue;
       }
       if (!elements || b.size() < (op.attributes.transposed ? 2 : 1)) continue;

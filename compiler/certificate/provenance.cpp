@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "compiler/certificate/classes.h"
 #include "compiler/certificate/contributions.h"
@@ -194,12 +195,12 @@ class Symbolic {
     return false;
   }
   // Sums of a matmul operator are that operator's, whichever stage adds products. For another kind of operator several
-  // products may be worked out: those by a transposed operand are of one number, the others of another.
-  std::uint32_t products_of(const Net::Actor& a, const MatmulTiles& m) {
+  // products may be worked out: each by what is multiplied, and whether by a transposed operand, has a number of its own.
+  std::uint32_t products_of(const Net::Actor& a, const MatmulTiles& m, TermId left) {
     const bool matmul = !s_.p.operators || m.op.value >= s_.p.operators->operators.size() ||
                         s_.p.operators->operators[m.op.value].kind == OperatorKind::matmul;
     if (matmul) return m.op.value;
-    return others_.try_emplace({m.op.value, m.transposed}, operators_ + a.stage.value).first->second;
+    return others_.try_emplace({m.op.value, m.transposed, left}, operators_ + a.stage.value).first->second;
   }
   std::uint32_t number_of(Whole whole) {
     const auto [at, fresh] = whole_ids_.try_emplace(whole, static_cast<std::uint32_t>(wholes_.size()));
@@ -360,7 +361,7 @@ class Symbolic {
     if (const std::string why = wrong_matrices(left.box, all_left, right.box, all_right); !why.empty())
       return fault(a, f, "multiplies {} and {}: {}", text(left), text(right), why);
     if (m.op.value >= operators_) return fault(a, f, "computes operator {}, which is out of range", m.op.value);
-    const std::uint32_t of = products_of(a, m);
+    const std::uint32_t of = products_of(a, m, left.term);
     if (of == m.op.value && (!is_operand_of(m.op, 0, left.term) || !is_operand_of(m.op, 1, right.term)))
       return fault(a, f, "multiplies {} and {}, which are not the operands of operator {}", terms_.text(left.term),
                    terms_.text(right.term), m.op.value);
@@ -763,9 +764,9 @@ class Symbolic {
   Classes classes_;
   Contributions sets_;
   Terms terms_;
-  std::uint32_t operators_ = 0;                                     // operator numbers lie below
-  std::map<std::pair<std::uint32_t, bool>, std::uint32_t> others_;  // operator, transposed: number of its products
-  std::vector<Whole> wholes_;                                       // by number; 0: none
+  std::uint32_t operators_ = 0;                                              // operator numbers lie below
+  std::map<std::tuple<std::uint32_t, bool, TermId>, std::uint32_t> others_;  // operator, transposed, left: their number
+  std::vector<Whole> wholes_;                                                // by number; 0: none
   std::map<Whole, std::uint32_t> whole_ids_;
   std::map<std::uint32_t, std::uint32_t> holds_;  // by operand of a state: what it holds, where appends changed it
   std::vector<TermId> joined_;                    // by actor: what the pages of its row were, before they were joined

@@ -266,9 +266,11 @@ TermId Terms::of_operator(const SpatialProgram& p, const Operator& op) {
 }
 
 // t = (q k^T) scale, minus infinity where a query does not look; softmax(t), in v's type, times v. Whatever lets every
-// query look at every key is no condition.
+// query look at every key is no condition. Further columns add a product of their own to t; a sink is a key of its own
+// score, and of no value.
 TermId Terms::attention(const OperatorGraph& g, const Operator& op) {
-  if (op.in.size() != 3) return no_term;
+  const std::size_t operands = op.in.size();
+  if (operands < 3 || operands > 6) return no_term;
   const Operand& q = g.operand(op.in[0]);
   const Operand& k = g.operand(op.in[1]);
   const Operand& v = g.operand(op.in[2]);
@@ -280,13 +282,23 @@ TermId Terms::attention(const OperatorGraph& g, const Operator& op) {
   const auto number = [&](std::int64_t n) { return constant(acc, static_cast<double>(n)); };
   const TermId row = place(ExprOp::row, acc), column = place(ExprOp::column, acc);
   TermId t = product(acc, by_head(operand(op.in[0]), heads), by_head(operand(op.in[1]), kv_heads), true);
+  if (operands >= 5) {
+    const TermId more = by_head(operand(op.in[operands - 2]), heads),
+                 keys = by_head(operand(op.in[operands - 1]), kv_heads);
+    t = two(ExprOp::add, t, product(acc, more, keys, true));
+  }
   t = two(ExprOp::multiply, t, constant(acc, op.attributes.scale));
   if (op.attributes.causal && m > 1)
     t = two(ExprOp::mask, t, two(ExprOp::subtract, two(ExprOp::add, row, number(c - m)), column));
   if (window != 0 && window < c)
     t = two(ExprOp::mask, t, two(ExprOp::subtract, column, two(ExprOp::add, row, number(c - m - window + 1))));
-  const TermId e = apply(ExprOp::exponential, acc, two(ExprOp::subtract, t, join(ExprOp::maximum, acc, t)));
-  const TermId p = converted(acc, v.dtype, two(ExprOp::divide, e, join(ExprOp::add, acc, e)));
+  const bool sinks = operands == 4 || operands == 6;
+  const TermId sink = sinks ? operand(op.in[3]) : no_term;
+  const TermId most = join(ExprOp::maximum, acc, sinks ? two(ExprOp::maximum, t, sink) : t);
+  const auto share_of = [&](TermId of) { return apply(ExprOp::exponential, acc, two(ExprOp::subtract, of, most)); };
+  const TermId e = share_of(t), keys_share = join(ExprOp::add, acc, e);
+  const TermId all = sinks ? two(ExprOp::add, keys_share, share_of(sink)) : keys_share;
+  const TermId p = converted(acc, v.dtype, two(ExprOp::divide, e, all));
   const TermId out = product(accumulator_of(v.dtype), p, by_head(operand(op.in[2]), kv_heads), false);
   return side_by_side(converted(accumulator_of(v.dtype), g.operand(op.out).dtype, out), heads);
 }

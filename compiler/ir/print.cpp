@@ -299,7 +299,8 @@ std::string fill_text(const Fill& fill) {
       return fmt::format("whole-tensor random seed {}", f.seed);
     }
     std::string operator()(const FileFill& f) const {
-      return "file " + quoted(f.path) + (f.tensor.empty() ? "" : " tensor " + quoted(f.tensor));
+      const std::string order = f.extents.empty() ? "" : fmt::format(" in steps of {}", fmt::join(f.strides, ", "));
+      return "file " + quoted(f.path) + (f.tensor.empty() ? "" : " tensor " + quoted(f.tensor)) + order;
     }
     std::string operator()(const ExternalFill&) const { return "external"; }
   };

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
+#include <tuple>
 
 #include "compiler/workload/operator_traits.h"
 
@@ -34,6 +36,16 @@ bool repeated_addend(const std::vector<SumLeaf>& leaves) {
   });
 }
 
+// By buffer: the operand whose pages are loaded into it; `none` where they are made.
+std::vector<std::uint32_t> operands_loaded(const SpatialProgram& p, std::uint32_t none) {
+  std::vector<std::uint32_t> loaded(p.buffers.size(), none);
+  for (const Stage& s : p.stages)
+    if (const auto* load = std::get_if<Load>(&s.kind))
+      for (const Port& port : s.ports)
+        if (port.direction == Direction::output) loaded[port.buffer.value] = p.tensor(load->tensor).operand.value;
+  return loaded;
+}
+
 }  // namespace
 
 PageContent part_of(PageContent content, Chunk chunk) {
@@ -46,7 +58,10 @@ PageContent part_of(PageContent content, Chunk chunk) {
 
 SumFindings::SumFindings(const SpatialProgram& p, std::uint32_t native_tile)
     : p_(p), native_tile_(native_tile), products_(p.stages.size()) {
-  std::map<std::pair<std::uint32_t, bool>, OperatorId> others;  // of operators that are no matmuls, by transposed
+  constexpr std::uint32_t made = ~std::uint32_t{0};
+  const std::vector<std::uint32_t> loaded = operands_loaded(p, made);
+  // Of operators that are no matmuls, by transposed, and by the operand that is multiplied, where it comes from memory.
+  std::map<std::tuple<std::uint32_t, bool, std::uint32_t>, OperatorId> others;
   for (const Stage& s : p.stages) {
     const auto* matmul = std::get_if<MatmulTiles>(&s.kind);
     if (matmul == nullptr) continue;
@@ -56,12 +71,13 @@ SumFindings::SumFindings(const SpatialProgram& p, std::uint32_t native_tile)
         p.operators->operators[products.value].kind == OperatorKind::matmul)
       continue;
     const OperatorId own(p.operators->operators.size() + s.id.value);
-    products = others.try_emplace({matmul->op.value, matmul->transposed}, own).first->second;
+    const std::uint32_t left = s.ports.empty() ? made : loaded[s.ports.front().buffer.value];
+    products = others.try_emplace({matmul->op.value, matmul->transposed, left}, own).first->second;
   }
   for (const SummationTree& tree : p.trees) {
     Trees& trees = trees_[tree.op.value];
     SummationTree of_products = tree;
-    if (const auto own = others.find({tree.op.value, false}); own != others.end()) of_products.op = own->second;
+    if (const auto own = others.find({tree.op.value, false, made}); own != others.end()) of_products.op = own->second;
     const SumId sum = sums.of_tree(of_products);
     trees.by_sum.emplace(sum, trees.all.size());
     trees.all.push_back({sum, {tree.chunk, tree.chunks}, tree.id});

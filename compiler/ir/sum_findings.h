@@ -54,7 +54,7 @@ class SumFindings {
   std::uint32_t box_of(const AccessPattern& pattern, const Tensor& tensor, const TileBox& page);
 
   // Whose products a matmul stage adds: its operator's; where that is no matmul, and several stages multiply for it, a
-  // number for those that multiply by a transposed operand, and one for the others.
+  // number for each operand that is multiplied by a transposed one, and one for the others.
   OperatorId products_of(const Stage& stage) const { return products_[stage.id.value]; }
 
   // The contraction of `op` has `k` elements: first come, first kept; an operator graph comes before all.

@@ -4,6 +4,7 @@
 
 #include "compiler/passes/deal.h"
 #include "compiler/passes/extents.h"
+#include "compiler/workload/operator_traits.h"
 
 namespace rdusim {
 namespace {
@@ -49,6 +50,8 @@ AttentionExtents attention_extents(const OperatorGraph& graph, const Operator& o
   e.heads = op.attributes.heads;
   e.kv_heads = op.attributes.kv_heads;
   e.width = q.back() / op.attributes.heads;
+  if (const auto further = further_at(op.in.size()))
+    e.further_width = graph.operand(op.in[*further]).shape.back() / op.attributes.heads;
   return e;
 }
 
@@ -68,11 +71,15 @@ std::uint64_t score_blocks(const OperatorGraph& graph, const Work& w, const Bloc
   const DType accumulator = accumulator_of(graph.operand(op.in[0]).dtype);
   const Bytes scores = page_bytes(1, plan.page_k, e.queries, e.keys, accumulator, tile);
   const Bytes column = page_bytes(1, 1, e.queries, 1, accumulator, tile);
-  const Bytes beside = 6 * scores + 6 * column;  // pages that come and go, and accumulators
+  const Bytes beside = (4 + 2 * score_groups(e)) * scores + 6 * column;  // pages that come and go, and accumulators
   const Bytes usable = t.pmu.capacity_bytes - t.pmu.capacity_bytes / 8;
   for (std::uint64_t blocks = plan.rounds_m * plan.rounds_n > 1 ? 2 : 1; blocks > 0; --blocks)
     if (beside <= usable && scores <= (usable - beside) / (blocks * plan.k_pages * plan.sites_k)) return blocks;
   return 0;
+}
+
+std::uint64_t score_groups(const AttentionExtents& e) {
+  return e.further_width == 0 ? 1 : 2;
 }
 
 std::uint64_t score_passes(const OperatorGraph& graph, const Work& w, const BlockPlan& plan, const Target& t) {
@@ -103,8 +110,8 @@ std::optional<BlockPlan> attention_plan(const OperatorGraph& graph, const Work& 
   const std::vector<std::uint64_t> rows = row_axes(e, tile);
   const std::uint64_t passes = score_passes(graph, w, BlockPlan{1, width, page, 1, 1, 1, 1, 1, pages}, t);
   const std::uint64_t pinned_values = pin.block_n ? width / *pin.block_n : 1,
-                      pinned_slices = value_slices(pin.unroll_k.value_or(1), pages),
-                      least = passes * (1 + pin.unroll_k.value_or(1)) + pinned_values * pinned_slices;
+                      pinned_slices = value_slices(pin.unroll_k.value_or(1), pages), groups = score_groups(e),
+                      least = passes * (1 + groups * pin.unroll_k.value_or(1)) + pinned_values * pinned_slices;
   std::optional<std::uint32_t> pinned_heads;
   if (pin.unroll_n) {
     if (*pin.unroll_n % pinned_values != 0) return std::nullopt;
@@ -122,8 +129,8 @@ std::optional<BlockPlan> attention_plan(const OperatorGraph& graph, const Work& 
   const double multiply = tiles * tile * tile * tile / std::max(1u, t.pcu.macs(type));
   const DType accumulator = accumulator_of(type);
   const double elements = double(std::min<std::int64_t>(tile, e.queries)) * double(e.keys) * rounds;
-  constexpr double operations =
-      12;  // an element: scaled in three steps, two exponentials, a quotient, a sum, a maximum
+  // An element: scaled in three steps, two exponentials, a quotient, a sum, a maximum; with a sink, those of its share.
+  const double operations = 12 + (sinks_at(op.in.size()) ? 4 : 0) + double(groups - 1);
   const double weigh = elements * operations / std::max(1u, t.pcu.simd(accumulator));
   const double bytes =
       2.0 * double(product_of(e.stack)) * double(e.keys) * double(e.kv_heads) * double(e.width) * bytes_of(type);
@@ -137,11 +144,11 @@ std::optional<BlockPlan> attention_plan(const OperatorGraph& graph, const Work& 
     return best;
   };
   const std::uint64_t room = most / (*blocks * *heads);
-  const std::uint64_t values = shares(width, (room - passes * (1 + pin.unroll_k.value_or(1))) / pinned_slices,
+  const std::uint64_t values = shares(width, (room - passes * (1 + groups * pin.unroll_k.value_or(1))) / pinned_slices,
                                       pin.block_n ? std::optional(pinned_values) : std::nullopt);
   std::uint64_t scores = 1;
   for (std::uint64_t n = 1; n <= pages; ++n) {
-    if (pages % n != 0 || passes * (n + 1) + values * value_slices(n, pages) > room) continue;
+    if (pages % n != 0 || passes * (groups * n + 1) + values * value_slices(n, pages) > room) continue;
     if (pin.unroll_k ? n == *pin.unroll_k : multiply / double(scores) > enough) scores = n;
   }
   if ((pin.unroll_k && *pin.unroll_k != scores) || (pin.block_n && values != pinned_values)) return std::nullopt;

@@ -4,6 +4,7 @@
 // pages of keys and of values stream:
 //
 //   scores   q k^T; several sites, each with pages of keys of its own, in turn
+//   further  q' k'^T where there are such, on as many sites of their own; added to the scores where those are scaled
 //   weights  one site, which keeps the scores of the block until its rows' maxima and sums are known (scaled, max, sum, weights)
 //   values   weights times v; several sites, each with columns of its own, to which every page of weights goes; where
 //            scores have several sites, four times as many, each of a slice of the keys, whose sums are folded
@@ -32,6 +33,7 @@ namespace rdusim {
 struct AttentionExtents {
   std::vector<std::uint64_t> stack;               // leading extents
   std::int64_t queries = 0, keys = 0, width = 0;  // rows of a matrix of q and of k; columns of a head
+  std::int64_t further_width = 0;                 // of further queries and keys; 0: none
   std::uint64_t heads = 1, kv_heads = 1;          // of the work: of one chip
   std::uint64_t first_head = 0;                   // in the whole
 
@@ -46,6 +48,9 @@ AttentionExtents attention_extents(const OperatorGraph& graph, const Work& work)
 // Blocks whose scores a site of weights keeps at once: two where there is room for them; 0 where there is none for one,
 // and scores are worked out three times.
 std::uint64_t score_blocks(const OperatorGraph& graph, const Work& work, const BlockPlan& plan, const Target& target);
+
+// Groups of scores each time that they are worked out: those of further queries and keys are a second.
+std::uint64_t score_groups(const AttentionExtents& extents);
 
 // How often scores are worked out: once, or three times.
 std::uint64_t score_passes(const OperatorGraph& graph, const Work& work, const BlockPlan& plan, const Target& target);

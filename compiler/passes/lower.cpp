@@ -81,11 +81,12 @@ std::optional<Work> work_of_attention(const OperatorGraph& graph, const Operator
   const DType type = graph.operand(op.in[0]).dtype;
   constexpr std::int64_t most_places = std::int64_t{1} << 24;  // which fp32 tells apart
   bool fits = true;
-  if (e.width % target.native_tile != 0) {
-    fits = false;
-    out.error(Code::RDU4145, where, "the heads of attention '{}' are {} wide, which is not whole tiles of {}", op.name,
-              e.width, target.native_tile);
-  }
+  for (const std::int64_t width : {e.width, e.further_width})
+    if (width % target.native_tile != 0) {
+      fits = false;
+      out.error(Code::RDU4145, where, "the heads of attention '{}' are {} wide, which is not whole tiles of {}",
+                op.name, width, target.native_tile);
+    }
   if (e.queries >= most_places || e.keys >= most_places) {
     fits = false;
     out.error(Code::RDU4145, where, "attention '{}' has {} queries and {} keys, and their places are counted below {}",

@@ -15,6 +15,7 @@
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/ports.h"
 #include "compiler/passes/section_builder.h"
+#include "compiler/workload/operator_traits.h"
 
 namespace rdusim {
 namespace {
@@ -47,8 +48,9 @@ class AttentionPlacer {
     const std::uint64_t passes = score_passes(*p_.operators, w_, plan_, t_);
     std::vector<GroupId> groups;
     for (Group& g : sites_of_groups(sites, passes)) groups.push_back(build_.add_group(std::move(g)));
-    const Made weights = passes == 1 ? place_weights("", groups[1], place_scores("", groups[0]), {0, 1, 2, 3}, {})
-                                     : place_in_three_passes(groups);
+    const Made weights = passes == 1
+                             ? place_weights("", groups[score_groups(e_)], all_scores("", groups, 0), {0, 1, 2, 3}, {})
+                             : place_in_three_passes(groups);
     place_values({groups.end() - static_cast<std::ptrdiff_t>(parts_.slices), groups.end()}, weights.stage);
   }
 
@@ -65,7 +67,10 @@ class AttentionPlacer {
     const std::uint64_t blocks = plan_.sites_m * parts_.heads;
     const std::uint64_t sharing = rows_.back().sites * heads_[1].sites, sets = blocks / sharing;
     std::vector<std::uint64_t> parts;
-    for (std::uint64_t pass = 0; pass < passes; ++pass) parts.insert(parts.end(), {parts_.scores, 1});
+    for (std::uint64_t pass = 0; pass < passes; ++pass) {
+      parts.insert(parts.end(), score_groups(e_), parts_.scores);
+      parts.push_back(1);
+    }
     parts.insert(parts.end(), parts_.slices, parts_.values);
     std::vector<Group> groups(parts.size());
     if (sharing == 1) {
@@ -105,10 +110,11 @@ class AttentionPlacer {
     std::uint64_t pages = 0;       // of keys, of all of these sites
   };
 
-  AccessPattern pattern(const Tensor& t, Follows follows, Parts parts) const {
+  // `head_width`: columns of a head of the tensor.
+  AccessPattern pattern(const Tensor& t, Follows follows, Parts parts, std::int64_t head_width) const {
     const bool by_key = follows == Follows::keys;
     const std::size_t axes = t.shape.size(), stack = e_.stack.size(), row = axes - 2, column = axes - 1;
-    const std::uint64_t width = build_.tiles(e_.width);
+    const std::uint64_t width = build_.tiles(head_width);
     // One step along each axis of the deal (the stack's, row blocks, heads of keys, their heads of queries) as steps
     // along the tensor's.
     std::vector<std::vector<std::uint64_t>> step(stack + 3, std::vector<std::uint64_t>(axes, 0));
@@ -135,7 +141,7 @@ class AttentionPlacer {
       if (by_key) a.stride.back()[row] = mutated("attention.one_page_of_keys", takers * plan_.page_k, 0);
     }
     const std::uint64_t share = by_key ? op_.attributes.heads / op_.attributes.kv_heads : 1;
-    const auto first_column = static_cast<std::int64_t>(e_.first_head / share) * e_.width - t.offset.back();
+    const auto first_column = static_cast<std::int64_t>(e_.first_head / share) * head_width - t.offset.back();
     const std::uint64_t columns = parts.of_columns ? plan_.block_n : width;
     for_each_site(parts.sites, [&](const std::vector<std::uint64_t>& at, std::uint64_t part, std::uint64_t) {
       std::vector<std::uint64_t> first(axes, 0);
@@ -185,13 +191,14 @@ class AttentionPlacer {
     return sets;
   }
 
-  Made load(const std::string& what, const Tensor& t, Follows follows, Parts parts, GroupId group, Engine engine) {
-    Load l{t.id, pattern(t, follows, parts), {}};
+  Made load(const std::string& what, const Tensor& t, Follows follows, Parts parts, GroupId group, Engine engine,
+            std::int64_t head_width) {
+    Load l{t.id, pattern(t, follows, parts, head_width), {}};
     l.multicast_set = sets_of(l.pattern);
     const bool by_key = follows == Follows::keys;
     const std::uint64_t rows = by_key ? plan_.page_k : plan_.block_m;
     const BufferId buffer = build_.add_buffer(what, BufferKind::fifo, group, t.dtype, rows, l.pattern.page_tiles.back(),
-                                              by_key ? e_.keys : e_.queries, e_.width);
+                                              by_key ? e_.keys : e_.queries, head_width);
     const std::uint64_t firings = rounds_ * (by_key ? parts.pages / (parts.of_keys ? parts.sites : 1) : 1);
     const StageId stage = build_.add_stage("load_" + what, std::move(l), group, engine, firings, {output_port(buffer)});
     return {stage, buffer};
@@ -201,24 +208,74 @@ class AttentionPlacer {
     return build_.add_buffer(what, BufferKind::fifo, group, type, plan_.block_m, plan_.page_k, e_.queries, e_.keys);
   }
 
-  Made place_scores(const std::string& pass, GroupId group) {
+  // Products of the queries `q` and the keys `k`, whose heads are `head_width` wide.
+  Made place_scores(const std::string& what, const std::string& pass, GroupId group, const Tensor& queries,
+                    const Tensor& keys, std::int64_t head_width) {
     const Parts parts{parts_.scores, true, false, 0, pages_};
-    const Made q = load("q" + pass, q_, Follows::queries, parts, group, movement_engine(t_, ScoreMovement::queries));
-    const Made k = load("k" + pass, k_, Follows::keys, parts, group, movement_engine(t_, ScoreMovement::keys));
+    const Made q = load(what + "q" + pass, queries, Follows::queries, parts, group,
+                        movement_engine(t_, ScoreMovement::queries), head_width);
+    const Made k = load(what + "k" + pass, keys, Follows::keys, parts, group, movement_engine(t_, ScoreMovement::keys),
+                        head_width);
     const DType accumulator = accumulator_of(q_.dtype);
-    const BufferId out = add_scores("score" + pass, group, accumulator);
-    const std::uint64_t width = build_.tiles(e_.width);
+    const BufferId out = add_scores(what + "score" + pass, group, accumulator);
+    const std::uint64_t width = build_.tiles(head_width);
     const MatmulTiles body{op_.id, plan_.block_m, plan_.page_k, width,       width,
                            1,      q_.dtype,      accumulator,  accumulator, true};
     Port keeps = input_port(q.buffer);  // one block of queries for all pages of keys
     const auto pages = static_cast<std::uint32_t>(plan_.k_pages);
     keeps.pop = in_phases(pages - 1, pages, pages);
     const StageId stage =
-        build_.add_stage("scores" + pass, body, group, {StageRole::compute, 0}, rounds_ * plan_.k_pages,
+        build_.add_stage(what + "scores" + pass, body, group, {StageRole::compute, 0}, rounds_ * plan_.k_pages,
                          {std::move(keeps), input_port(k.buffer), output_port(out)});
     build_.add_edge(q.stage, q.buffer, {stage});
     build_.add_edge(k.stage, k.buffer, {stage});
     return {stage, out};
+  }
+
+  // Those of queries and keys, and of further ones where there are some, on groups[first] and the next.
+  std::vector<Made> all_scores(const std::string& pass, const std::vector<GroupId>& groups, std::size_t first) {
+    std::vector<Made> made = {place_scores("", pass, groups[first], q_, k_, e_.width)};
+    if (const auto further = further_at(op_.in.size()))
+      made.push_back(place_scores("further_", pass, groups[first + 1], build_.tensor_of(op_.in[*further]),
+                                  build_.tensor_of(op_.in[*further + 1]), e_.further_width));
+    return made;
+  }
+
+  // The sink of a block's head, a page of one number for each block.
+  Made place_sinks(const std::string& pass, GroupId group) {
+    const Tensor& t = build_.tensor_of(op_.in[*sinks_at(op_.in.size())]);
+    AccessPattern a;
+    std::vector<AxisDeal> deals = rows_;
+    deals.insert(deals.end(), heads_.begin(), heads_.end());
+    const std::size_t stack = e_.stack.size(), axes = t.shape.size();
+    // How many heads further one step along each axis of the deal is.
+    std::vector<std::uint64_t> step(deals.size(), 0);
+    step[stack + 1] = e_.group();
+    step[stack + 2] = mutated("attention.sink_of_the_first_head", 1, 0);
+    for (std::size_t d = 0; d < deals.size(); ++d) {
+      if (deals[d].rounds == 1) continue;
+      a.loops.push_back(deals[d].rounds);
+      a.stride.emplace_back(axes, 0).front() = step[d] * deals[d].sites;
+    }
+    if (a.loops.empty()) {
+      a.loops.push_back(1);
+      a.stride.emplace_back(axes, 0);
+    }
+    const std::uint64_t first_head = e_.first_head - static_cast<std::uint64_t>(t.offset.front());
+    for_each_site(1, [&](const std::vector<std::uint64_t>& at, std::uint64_t, std::uint64_t) {
+      std::uint64_t head = first_head;
+      for (std::size_t d = 0; d < at.size(); ++d) head += at[d] * step[d];
+      a.first.emplace_back(axes, 0).front() = head;
+    });
+    a.page_tiles.assign(axes, 1);
+    a.extent_tiles.assign(axes, 1);
+    a.extent_tiles.front() = first_head + e_.heads;
+    Load l{t.id, std::move(a), {}};
+    l.multicast_set = sets_of(l.pattern);
+    const BufferId buffer = build_.add_buffer("sink" + pass, BufferKind::fifo, group, t.dtype, 1, 1, 1, 1);
+    const StageId stage = build_.add_stage("load_sink" + pass, std::move(l), group, movement_engine(t_, 4), rounds_,
+                                           {output_port(buffer)});
+    return {stage, buffer};
   }
 
   // A hand-off to another group, `firings` pages. `map` says to whom, where it is not from instance to instance.
@@ -234,22 +291,24 @@ class AttentionPlacer {
   // The scores of a block are worked out for its maxima, for its sums, and for its weights.
   Made place_in_three_passes(const std::vector<GroupId>& groups) {
     const auto columns = [&](const Made& from, const char* what, std::size_t pass) {
-      const BufferId landing = build_.add_buffer(what + std::to_string(pass), BufferKind::fifo, groups[2 * pass + 1],
+      const GroupId group = groups[(score_groups(e_) + 1) * (pass + 1) - 1];
+      const BufferId landing = build_.add_buffer(what + std::to_string(pass), BufferKind::fifo, group,
                                                  accumulator_of(q_.dtype), plan_.block_m, 1, e_.queries, 1);
-      return cross(from, {}, std::string("recv_") + what + std::to_string(pass), rounds_, landing, groups[2 * pass + 1],
+      return cross(from, {}, std::string("recv_") + what + std::to_string(pass), rounds_, landing, group,
                    movement_engine(t_, what == std::string_view("max") ? 1 : 2));
     };
-    const Made most = place_weights("", groups[1], place_scores("", groups[0]), {0, 1}, {});
-    const Made sum =
-        place_weights("1", groups[3], place_scores("1", groups[2]), {0, 2}, {{1, columns(most, "max", 1)}});
+    const std::size_t apart = score_groups(e_) + 1;  // groups of a pass
+    const Made most = place_weights("", groups[apart - 1], all_scores("", groups, 0), {0, 1}, {});
+    const Made sum = place_weights("1", groups[2 * apart - 1], all_scores("1", groups, apart), {0, 2},
+                                   {{1, columns(most, "max", 1)}});
     const Made most_again = columns(most, "max", 2);
-    return place_weights("2", groups[5], place_scores("2", groups[4]), {0, 3},
+    return place_weights("2", groups[3 * apart - 1], all_scores("2", groups, 2 * apart), {0, 3},
                          {{1, most_again}, {2, columns(sum, "sum", 2)}});
   }
 
   // Steps from scores to weights, those of `which` in their order, on one group; `made` has the columns of others that
   // they take. Gives what the last makes.
-  Made place_weights(const std::string& pass, GroupId group, const Made& scores,
+  Made place_weights(const std::string& pass, GroupId group, const std::vector<Made>& scores,
                      const std::vector<std::uint32_t>& which, std::map<std::uint32_t, Made> made) {
     PageMap to_one;
     if (parts_.scores > 1) {
@@ -258,11 +317,23 @@ class AttentionPlacer {
         to_one.targets.push_back({static_cast<std::uint32_t>(block)});
       });
     }
-    const Made landed =
-        cross(scores, std::move(to_one), "recv_scores" + pass, rounds_ * pages_,
-              add_scores("landing_scores" + pass, group, accumulator_of(q_.dtype)), group, movement_engine(t_, 0));
+    std::vector<Made> taken;  // by what steps count as operands: products, those of further columns, the sink
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const std::string what = (i == 0 ? "scores" : "further") + pass;
+      taken.push_back(cross(scores[i], to_one, "recv_" + what, rounds_ * pages_,
+                            add_scores("landing_" + what, group, accumulator_of(q_.dtype)), group,
+                            movement_engine(t_, i == 0 ? 0 : 3)));
+    }
 
     const std::vector<Step> steps = attention_steps(*p_.operators, op_);
+    constexpr std::uint32_t sink = 2;
+    const auto takes_sink = [&](std::uint32_t s) {
+      return std::any_of(steps[s].in.begin(), steps[s].in.end(),
+                         [&](const Step::Source& from) { return !from.is_step && from.index == sink; });
+    };
+    taken.resize(sink + 1);
+    if (std::any_of(which.begin(), which.end(), takes_sink)) taken[sink] = place_sinks(pass, group);
+    std::vector<StageId> sink_takers;
     std::map<std::uint32_t, std::vector<StageId>> takers;
     for (std::uint32_t context = 0; context < which.size(); ++context) {
       const std::uint32_t s = which[context];
@@ -275,11 +346,12 @@ class AttentionPlacer {
       g.result = s + 1 == steps.size() ? v_.dtype : g.accumulator;
       std::vector<Port> ports;
       for (const Step::Source source : step.in) {
-        const bool column = source.is_step && steps[source.index].is_column;
-        Port port = input_port(source.is_step ? made.at(source.index).buffer : landed.buffer);
+        const bool one = !source.is_step && source.index == sink;
+        const bool column = one || (source.is_step && steps[source.index].is_column);
+        Port port = input_port(source.is_step ? made.at(source.index).buffer : taken[source.index].buffer);
         if (column) port.pop = in_phases(pages_ - 1, pages_, pages_);  // it serves its whole row
         ports.push_back(std::move(port));
-        g.maps.push_back({{1, 0, 0}, {0, column ? 0 : 1, 0}});
+        g.maps.push_back({{one ? 0 : 1, 0, 0}, {0, column ? 0 : 1, 0}});
       }
       g.maps.push_back({{1, 0, 0}, {0, step.join ? 0 : 1, 0}});
       BufferId out;
@@ -301,13 +373,18 @@ class AttentionPlacer {
       const StageId stage = build_.add_stage(step.name + (step.join ? "" : pass), std::move(g), group,
                                              {StageRole::compute, context}, rounds_ * pages_, std::move(ports));
       for (const Step::Source source : step.in)
-        if (source.is_step) takers[source.index].push_back(stage);
+        if (source.is_step)
+          takers[source.index].push_back(stage);
+        else if (source.index == sink)
+          sink_takers.push_back(stage);
       made[s] = {stage, out};
     }
     // What is scaled stays until the row's sum is known, where it serves for that and for the weights.
     if (which.size() == steps.size())
       p_.buffers[made.at(0).buffer.value].depth_pages = score_blocks(*p_.operators, w_, plan_, t_) * pages_;
-    build_.add_edge(landed.stage, landed.buffer, {made.at(which.front()).stage});
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      build_.add_edge(taken[i].stage, taken[i].buffer, {made.at(which.front()).stage});
+    if (!sink_takers.empty()) build_.add_edge(taken[sink].stage, taken[sink].buffer, sink_takers);
     for (const auto& [s, stages] : takers) build_.add_edge(made.at(s).stage, made.at(s).buffer, stages);
     return made.at(which.back());
   }
@@ -327,7 +404,7 @@ class AttentionPlacer {
                                                                 ValueMovement::first_partial);
     const Parts parts{parts_.values, false, true, 0, pages_};
     const StageId store =
-        build_.add_stage("store", Store{out_.id, pattern(out_, Follows::queries, parts), {}}, groups[0],
+        build_.add_stage("store", Store{out_.id, pattern(out_, Follows::queries, parts, e_.width), {}}, groups[0],
                          movement_engine(t_, ValueMovement::result), rounds_, {input_port(result)});
     build_.add_edge(last, result, {store});
     if (groups.size() == 1) return;
@@ -362,7 +439,8 @@ class AttentionPlacer {
                          movement_engine(t_, ValueMovement::weights));
     const std::uint64_t first_page = mutated("attention.values_of_the_first_slice", l, 0) * pages;
     const Parts parts{parts_.values, false, true, first_page, pages};
-    const Made v = load("v" + suffix(l), v_, Follows::keys, parts, group, movement_engine(t_, ValueMovement::values));
+    const Made v =
+        load("v" + suffix(l), v_, Follows::keys, parts, group, movement_engine(t_, ValueMovement::values), e_.width);
     if (parts_.slices > 1) {
       // Slices work side by side: weights of one do not wait until values of another have been multiplied.
       keep(p.buffer, pages);

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "compiler/passes/mutate.h"
+#include "compiler/workload/operator_traits.h"
 
 namespace rdusim {
 namespace {
@@ -170,16 +171,27 @@ std::vector<Step> attention_steps(const OperatorGraph& graph, const Operator& op
   const std::int64_t m = q[q.size() - 2], c = k[k.size() - 2], window = op.attributes.window;
   const Term row = make(ExprOp::row, {}), column = make(ExprOp::column, {});
   const auto place = [](std::int64_t n) { return number(static_cast<double>(n)); };
-  Term t = input(0) * number(op.attributes.scale);
+  const bool further = further_at(op.in.size()).has_value(), sinks = sinks_at(op.in.size()).has_value();
+  const Term products =
+      further && mutated("attention.drops_further_columns", true, false) ? input(0) + input(1) : input(0);
+  Term t = products * number(op.attributes.scale);
   if (op.attributes.causal && m > 1)
     t = make(ExprOp::mask, {t, row + place(mutated("attention.mask_one_key_short", c - m, c - m - 1)) - column});
   if (window != 0 && window < c) t = make(ExprOp::mask, {t, column - (row + place(c - m - window + 1))});
   const Term e = exp(input(0) - input(1));
   Step scaled = whole(op, {operand(0)}, t);
+  if (further) scaled.in.push_back(operand(1));
   scaled.name = "scaled";
   Step most = joined("max", ExprOp::maximum, {step(0)}, input(0));
   Step sum = joined("sum", ExprOp::add, {step(0), step(1)}, e);
   Step weights = whole(op, {step(0), step(1), step(2)}, e / input(2));
+  if (sinks) {
+    // A unit has few contexts: what a sink adds is worked out where it is wanted, and not in columns of their own.
+    most = joined("max", ExprOp::maximum, {step(0), operand(2)}, make(ExprOp::maximum, {input(0), input(1)}));
+    const Term share = exp(input(3) - input(1));
+    weights = whole(op, {step(0), step(1), step(2), operand(2)},
+                    e / mutated("attention.sinks_take_no_share", input(2) + share, input(2) + number(0) * share));
+  }
   weights.name = "weights";
   return {std::move(scaled), std::move(most), std::move(sum), std::move(weights)};
 }

@@ -33,8 +33,9 @@ struct Step {
 // attributes that fit the kind.
 std::vector<Step> recipe_of(const OperatorGraph& graph, const Operator& op);
 
-// What makes weights of an attention's products of queries and keys, which its first step takes as operand 0: scaled,
-// masked where some query does not look at some key; and the softmax of each row of that.
+// What makes weights of an attention's products of queries and keys, which its first step takes as operand 0, and those of
+// further queries and keys, where there are some, as operand 1: scaled, masked where some query does not look at some
+// key; and the softmax of each row of that. Operand 2 is the head's sink.
 std::vector<Step> attention_steps(const OperatorGraph& graph, const Operator& op);
 
 // The work of an operator on one chip, whole: a matmul's m x n x k, the rows of a stack together; of an attention the

@@ -344,8 +344,21 @@ SpatialProgram spread(const Slices& slices, const SpatialProgram& whole, const C
       if (op.kind == OperatorKind::attention) {
         const AttentionExtents e = attention_extents(*all.operators, own);
         const auto group = static_cast<std::int64_t>(op.attributes.heads / op.attributes.kv_heads);
-        const std::int64_t head = static_cast<std::int64_t>(e.first_head) / (in == 0 ? 1 : group);
-        move(load->tensor, load->pattern, 0, head * e.width);
+        // Of an appended cache, memory has the state.
+        const auto place = static_cast<std::size_t>(std::find_if(op.in.begin(), op.in.end(),
+                                                                 [&](OperandId o) {
+                                                                   return storage_of(*all.operators, o) ==
+                                                                          all.tensor(load->tensor).operand;
+                                                                 }) -
+                                                    op.in.begin());
+        if (place == sinks_at(op.in.size())) {
+          move_pattern(load->pattern, 0, e.first_head - static_cast<std::uint64_t>(first.offset_n / e.width));
+          continue;
+        }
+        const std::int64_t head =
+            static_cast<std::int64_t>(e.first_head) / (is_of_keys(place, op.in.size()) ? group : 1);
+        const bool further = further_at(op.in.size()) && place >= *further_at(op.in.size());
+        move(load->tensor, load->pattern, 0, head * (further ? e.further_width : e.width));
         continue;
       }
       if (cut.kind == CutKind::rows) {

@@ -21,9 +21,11 @@ std::uint64_t sites_wanted(const OperatorGraph& graph, const Work& work, const T
     const std::uint64_t folds = pin.fold_apart && plan.sites_k > 1 ? 1 : 0;
     return plan.sites_m * plan.sites_n * (plan.sites_k + folds) * pin.pmus.value_or(1);
   }
-  const AttentionSites parts = attention_sites(attention_extents(graph, work), plan, target);
+  const AttentionExtents extents = attention_extents(graph, work);
+  const AttentionSites parts = attention_sites(extents, plan, target);
   const std::uint64_t passes = score_passes(graph, work, plan, target);
-  return plan.sites_m * parts.heads * (passes * (parts.scores + 1) + parts.values * parts.slices);
+  return plan.sites_m * parts.heads *
+         (passes * (score_groups(extents) * parts.scores + 1) + parts.values * parts.slices);
 }
 
 SiteAllocator::SiteAllocator(const Target& target, ChipId chip)

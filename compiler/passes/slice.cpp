@@ -7,6 +7,7 @@
 #include "compiler/passes/mutate.h"
 #include "compiler/passes/recipe.h"
 #include "compiler/workload/fill_reader.h"
+#include "compiler/workload/operator_traits.h"
 
 namespace rdusim {
 namespace {
@@ -40,16 +41,18 @@ std::optional<std::uint32_t> parts_of_heads(std::uint32_t heads, std::uint32_t c
   return heads != 0 && chips % heads == 0 ? std::optional(heads) : std::nullopt;
 }
 
-// How the columns of an attention's operand `in`, or of its result (in = 3), are dealt by heads: those of keys with the
-// heads that share them. Nothing where heads cannot be dealt.
+constexpr std::size_t its_result = ~std::size_t{0};
+
+// How the columns of an attention's operand `in`, or of its result, are dealt by heads: those of keys with the heads that
+// share them. Nothing where heads cannot be dealt.
 std::optional<Share> share_of_heads(const OperatorGraph& graph, const Operator& op, std::size_t in,
                                     const ShardPlan& plan) {
   const std::uint32_t heads = op.attributes.heads, kv_heads = op.attributes.kv_heads;
-  const bool of_keys = in == 1 || in == 2;
+  const bool of_keys = is_of_keys(in, op.in.size());
   const auto parts = parts_of_heads(heads, plan.chips), of_kv = parts_of_heads(kv_heads, plan.chips);
   if (parts && of_kv) return Share{of_keys ? *of_kv : *parts, 0};
   if (!plan.uneven || kv_heads < plan.chips) return std::nullopt;
-  return Share{plan.chips, graph.operand(in < op.in.size() && in != 3 ? op.in[in] : op.out).shape.back() / kv_heads};
+  return Share{plan.chips, graph.operand(in == its_result ? op.out : op.in[in]).shape.back() / kv_heads};
 }
 
 // How an extent is cut that no attention deals.
@@ -86,9 +89,10 @@ std::vector<Share> shares_of(const OperatorGraph& graph, const ShardPlan& plan, 
     }
   for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
     if (op->kind == OperatorKind::attention) {
-      want(op->out, share_of_heads(graph, *op, 3, plan).value_or(plain(op->out)));
+      want(op->out, share_of_heads(graph, *op, its_result, plan).value_or(plain(op->out)));
       for (std::size_t in = 0; in < op->in.size(); ++in)
-        want(op->in[in], share_of_heads(graph, *op, in, plan).value_or(plain(op->in[in])));
+        if (in != sinks_at(op->in.size()))
+          want(op->in[in], share_of_heads(graph, *op, in, plan).value_or(plain(op->in[in])));
       continue;
     }
     want(op->out, plain(op->out));
@@ -114,7 +118,7 @@ std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Opera
     return by_rows ? std::optional(0u) : std::nullopt;
   }
   const auto last = static_cast<std::uint32_t>(graph.operand(op.in[in]).shape.size() - 1);
-  if (op.kind == OperatorKind::attention) return last;
+  if (op.kind == OperatorKind::attention) return in == sinks_at(op.in.size()) ? std::nullopt : std::optional(last);
   if (op.kind == OperatorKind::rotary) return in == 0 ? std::optional(last) : std::nullopt;
   if (op.kind == OperatorKind::append) return last;
   if (op.kind != OperatorKind::matmul) {

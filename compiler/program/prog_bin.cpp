@@ -252,11 +252,13 @@ Offset<void> put_fill(Builder& b, const WholeTensorRandomFill& fill) {
   return fb::CreateWholeTensorRandomFill(b, seed).Union();
 }
 Offset<void> put_fill(Builder& b, const FileFill& fill) {
-  const auto& [path, tensor, size_bytes, sha, data_offset] = fill;
+  const auto& [path, tensor, size_bytes, sha, data_offset, extents, strides] = fill;
   const auto path_at = put(b, path);
   const auto tensor_at = put(b, tensor);
   const auto sha_at = put(b, sha);
-  return fb::CreateFileFill(b, path_at, tensor_at, size_bytes, sha_at, data_offset).Union();
+  const auto extents_at = put(b, extents);
+  const auto strides_at = put(b, strides);
+  return fb::CreateFileFill(b, path_at, tensor_at, size_bytes, sha_at, data_offset, extents_at, strides_at).Union();
 }
 Offset<void> put_fill(Builder& b, const ExternalFill&) {
   return fb::CreateExternalFill(b).Union();
@@ -955,6 +957,8 @@ Fill get_fill(Reader& r, const Row& row) {
         out.size_bytes = f->size_bytes();
         out.sha256 = r.text(f->sha256());
         out.data_offset = f->data_offset();
+        out.extents = r.numbers(f->extents());
+        out.strides = r.numbers(f->strides());
         return out;
       }
       break;

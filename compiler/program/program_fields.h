@@ -36,12 +36,14 @@ void fields(Io& io, typename Io::template Ref<WholeTensorRandomFill> fill) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Ref<FileFill> fill) {
-  auto& [path, tensor, size_bytes, sha, data_offset] = fill;
+  auto& [path, tensor, size_bytes, sha, data_offset, extents, strides] = fill;
   io.required("file", path);
   io.brief("tensor", tensor);
   io.required("size_bytes", size_bytes);
   io.required("sha256", sha);
   io.required("data_offset", data_offset);
+  io.brief("extents", extents);
+  io.brief("strides", strides);
 }
 
 // The forms that no workload file can have, of values that no workload makes.

@@ -22,10 +22,38 @@ bool are_matrices(const OperatorCase& c) {
   return true;
 }
 
-bool heads_divide(const OperatorCase& c, std::int64_t columns, std::int64_t heads) {
+bool heads_divide(const OperatorCase& c, std::int64_t columns, std::int64_t heads, std::size_t in = 0) {
   if (columns % heads == 0) return true;
   c.error(Code::RDU1034, "operator '{}' has {} heads on the {} columns of '{}', {:.2f} a head", c.op.name, heads,
-          columns, c.in(0).name, static_cast<double>(columns) / static_cast<double>(heads));
+          columns, c.in(in).name, static_cast<double>(columns) / static_cast<double>(heads));
+  return false;
+}
+
+// Further queries and keys have rows as queries and keys have, of heads of a width of their own.
+bool further_fit(const OperatorCase& c) {
+  const auto further = further_at(c.op.in.size());
+  if (!further) return true;
+  const Shape& q = c.shape(*further);
+  if (!heads_divide(c, q.back(), c.op.attributes.heads, *further)) return false;
+  const std::int64_t width = q.back() / std::int64_t{c.op.attributes.heads};
+  Shape like_q = c.shape(0), like_k = c.shape(1);
+  like_q.back() = q.back();
+  like_k.back() = width * std::int64_t{c.op.attributes.kv_heads};
+  for (const auto& [in, due] : {std::pair(*further, &like_q), std::pair(*further + 1, &like_k)}) {
+    if (c.shape(in) == *due) continue;
+    c.error(Code::RDU1009, "operator '{}' has further columns of its queries and keys, and '{}' is {}, not {}",
+            c.op.name, c.in(in).name, shape_text(c.shape(in)), shape_text(*due));
+    return false;
+  }
+  return true;
+}
+
+bool sinks_fit(const OperatorCase& c) {
+  const auto sinks = sinks_at(c.op.in.size());
+  const Shape due = c.op.attributes.heads == 1 ? Shape{1, 1} : Shape{c.op.attributes.heads, 1, 1};
+  if (!sinks || c.shape(*sinks) == due) return true;
+  c.error(Code::RDU1009, "operator '{}' has a sink for each of its {} heads, and '{}' is {}, not {}", c.op.name,
+          c.op.attributes.heads, c.in(*sinks).name, shape_text(c.shape(*sinks)), shape_text(due));
   return false;
 }
 
@@ -78,6 +106,7 @@ std::optional<Shape> attention_shape(const OperatorCase& c) {
             c.in(2).name, shape_text(v), c.in(1).name, shape_text(k));
     return std::nullopt;
   }
+  if (!further_fit(c) || !sinks_fit(c)) return std::nullopt;
   if (q.size() != k.size() || !std::equal(q.begin(), q.end() - 2, k.begin())) {
     c.error(Code::RDU1009, "operator '{}' has stacks of different extents in '{}', {}, and '{}', {}", c.op.name,
             c.in(0).name, shape_text(q), c.in(1).name, shape_text(k));

@@ -17,8 +17,8 @@ struct ZeroFill {
   friend bool operator==(const ZeroFill&, const ZeroFill&) = default;
 };
 struct ConstantFill {
-  double value = 0;            // exactly representable in the tensor's dtype
-  std::int64_t integer = 0;    // the value for integer dtypes (int64 does not fit a double)
+  double value = 0;          // exactly representable in the tensor's dtype
+  std::int64_t integer = 0;  // the value for integer dtypes (int64 does not fit a double)
   friend bool operator==(const ConstantFill&, const ConstantFill&) = default;
 };
 // value(p) = (p mod modulus) - shift. modulus >= 1.
@@ -45,11 +45,15 @@ struct WholeTensorRandomFill {
   friend bool operator==(const WholeTensorRandomFill&, const WholeTensorRandomFill&) = default;
 };
 struct FileFill {
-  std::string path;        // relative to the program (prog.bin), forward slashes
-  std::string tensor;      // of a safetensors file; empty for .npy
+  std::string path;    // relative to the program (prog.bin), forward slashes
+  std::string tensor;  // of a safetensors file; empty for .npy
   std::uint64_t size_bytes = 0;
   std::string sha256;
   std::uint64_t data_offset = 0;  // of element 0 in the file
+  // A part of what lies there, in an order of its own (one expert's gates of a tensor of all): element p is that whose
+  // place, counted from data_offset, is the sum of p's digits times `strides`; `extents` says how many there are of each
+  // digit, the last the fastest, and their product is the tensor's elements. Empty: element p is at place p.
+  std::vector<std::int64_t> extents = {}, strides = {};
   friend bool operator==(const FileFill&, const FileFill&) = default;
 };
 struct ExternalFill {  // given at run time with --set

@@ -12,6 +12,7 @@
 #include "compiler/support/split_mix.h"
 #include "compiler/support/units.h"
 #include "compiler/workload/data_file.h"
+#include "compiler/workload/fill_rules.h"
 #include "compiler/workload/float_bits.h"
 #include "compiler/workload/operator_graph.h"
 #include "compiler/workload/shape_text.h"
@@ -163,14 +164,37 @@ struct SliceWriter {
       fault = file.diagnostics();
       return false;
     }
-    return runs.for_each([&](std::int64_t p, std::int64_t first, std::int64_t length) {
-      const auto offset = checked_multiply(p, static_cast<std::int64_t>(size));
-      const auto bytes = static_cast<std::size_t>(length) * size;
+    const auto read = [&](std::int64_t place, std::span<std::byte> to) {
+      const auto offset = checked_multiply(place, static_cast<std::int64_t>(size));
       const std::uint64_t from = fill.data_offset + static_cast<std::uint64_t>(offset.value_or(0));
-      if (offset && from >= fill.data_offset && file->read(from, {at(first), bytes})) return true;
+      if (offset && from >= fill.data_offset && file->read(from, to)) return true;
       fault = failure(Code::RDU1001, fmt::format("'{}' cannot be read at byte {}", fill.path, from));
       return false;
+    };
+    return runs.for_each([&](std::int64_t p, std::int64_t first, std::int64_t length) {
+      if (fill.extents.empty()) return read(p, {at(first), static_cast<std::size_t>(length) * size});
+      return in_steps(fill, p, first, length, read);
     });
+  }
+
+  // Elements [p, p + length) of a fill in an order of its own, to those from `first` on: a read for each run of the last
+  // digit, of which every stride-th element is kept.
+  template <class Read>
+  bool in_steps(const FileFill& fill, std::int64_t p, std::int64_t first, std::int64_t length, Read read) {
+    const std::int64_t last = fill.extents.back(), stride = fill.strides.back();
+    std::vector<std::byte> run;
+    while (length > 0) {
+      std::int64_t place = 0, rest = p;
+      for (std::size_t d = fill.extents.size(); d-- > 0; rest /= fill.extents[d])
+        place += rest % fill.extents[d] * fill.strides[d];
+      const std::int64_t count = std::min(length, last - p % last);
+      run.resize(static_cast<std::size_t>((count - 1) * stride + 1) * size);
+      if (!read(place, run)) return false;
+      for (std::int64_t i = 0; i < count; ++i)
+        std::memcpy(at(first + i), run.data() + static_cast<std::size_t>(i * stride) * size, size);
+      p += count, first += count, length -= count;
+    }
+    return true;
   }
 
   bool operator()(const ExternalFill&) {
@@ -210,6 +234,9 @@ Result<bool> read_fill(const Fill& fill, DType dtype, const std::vector<std::int
       values != nullptr && (is_integer(dtype) ? values->integers.empty() : values->floats.empty())) {
     return failure(Code::RDU4105, fmt::format("the fill lists no values of {}'s kind", name_of(dtype)));
   }
+  if (const auto* file = std::get_if<FileFill>(&fill);
+      file != nullptr && !elements_reached(*file, *element_count(whole)))
+    return failure(Code::RDU1022, "the steps of a fill from a file are no order of its tensor's elements");
   const SliceRuns runs(whole, offset, shape);
   SliceWriter writer{dtype, runs, out, folder};
   if (!std::visit(std::ref(writer), fill)) return writer.fault;
@@ -218,7 +245,7 @@ Result<bool> read_fill(const Fill& fill, DType dtype, const std::vector<std::int
 
 bool can_map(const Fill& fill, DType dtype) {
   const auto* in_file = std::get_if<FileFill>(&fill);
-  return in_file != nullptr && in_file->data_offset % bytes_of(dtype) == 0;
+  return in_file != nullptr && in_file->extents.empty() && in_file->data_offset % bytes_of(dtype) == 0;
 }
 
 Result<std::optional<ElementBytes>> map_fill(const Fill& fill, DType dtype, const std::vector<std::int64_t>& whole,

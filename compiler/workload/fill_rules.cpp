@@ -195,11 +195,15 @@ void check_fill(const Operand& operand, const std::string& where, Diagnostics& o
                  },
                  [](const WholeTensorRandomFill&) {},
                  [&](const FileFill& f) {
-                   const auto bytes = checked_multiply(*count, bytes_of(t));
+                   const auto reach = elements_reached(f, *count);
+                   const auto bytes = checked_multiply(reach.value_or(0), bytes_of(t));
                    const bool hash =
                        f.sha256.size() == 64 && f.sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
                    if (f.path.empty() || !hash) {
                      wrong("names no file, or not its SHA-256");
+                   } else if (!reach) {
+                     wrong(fmt::format("takes steps of [{}] by [{}] in its file, which give no {} elements",
+                                       fmt::join(f.strides, ", "), fmt::join(f.extents, ", "), *count));
                    } else if (!bytes || f.data_offset > f.size_bytes ||
                               static_cast<std::uint64_t>(*bytes) > f.size_bytes - f.data_offset) {
                      wrong(fmt::format("needs {} bytes from byte {} on of a file of {}", bytes ? *bytes : 0,
@@ -209,6 +213,17 @@ void check_fill(const Operand& operand, const std::string& where, Diagnostics& o
                  [](const ExternalFill&) {},
              },
              operand.fill);
+}
+
+std::optional<std::int64_t> elements_reached(const FileFill& f, std::int64_t count) {
+  if (f.extents.empty() && f.strides.empty()) return count;
+  if (f.extents.size() != f.strides.size() || element_count(f.extents) != count) return std::nullopt;
+  std::optional<std::int64_t> last = 0;
+  for (std::size_t d = 0; d < f.extents.size() && last; ++d) {
+    const auto steps = f.strides[d] < 0 ? std::nullopt : checked_multiply(f.extents[d] - 1, f.strides[d]);
+    last = steps ? checked_add(*last, *steps) : std::nullopt;
+  }
+  return last ? checked_add(*last, 1) : std::nullopt;
 }
 
 std::optional<std::pair<std::int64_t, std::int64_t>> value_range(const Fill& fill) {

@@ -18,6 +18,10 @@ inline constexpr std::int64_t exact_in_double = std::int64_t{1} << 53;  // beyon
 // fits.
 void check_fill(const Operand& operand, const std::string& where, Diagnostics& out);
 
+// Elements of the file from the first of `count` to behind the last that a fill takes; nothing where its steps are no order
+// of that many.
+std::optional<std::int64_t> elements_reached(const FileFill& fill, std::int64_t count);
+
 // Least and greatest value of a fill, where it is known without reading or drawing the elements.
 std::optional<std::pair<std::int64_t, std::int64_t>> value_range(const Fill& fill);
 

@@ -336,7 +336,7 @@ class ConfigReader {
                            .intermediate = config_.intermediate,
                            .router_bias = true,
                            .biases = true};
-        values_.find("swiglu_limit");
+        config_.clamped_gate = ClampedGate{.limit = values_.number("swiglu_limit", least, 1e6).value_or(7)};
         break;
       case DecoderFamily::qwen3_moe:
         config_.experts = {

@@ -46,6 +46,13 @@ enum class DecoderFamily : std::uint8_t {
 // The function between gate and down: SwiGLU's or GeGLU's.
 enum class GateActivation : std::uint8_t { silu, gelu, gelu_tanh };
 
+// gpt-oss: g = min(gate, limit), u = max(-limit, min(up, limit)); what down takes is (u + 1) (g sigmoid(slope g)).
+struct ClampedGate {
+  double limit = 7;
+  double slope = 1.702;
+  friend bool operator==(const ClampedGate&, const ClampedGate&) = default;
+};
+
 enum class RotaryScalingKind : std::uint8_t { none, linear, llama3, yarn, longrope, dynamic };
 
 // How positions beyond those of training are reached. `none`: angle of pair i at position p is p theta^(-2i / d).
@@ -74,6 +81,8 @@ struct DecoderExperts {
   bool renormalised = true;              // an expert's weight is its share among the chosen ones, not among all
   bool router_bias = false;              // one number an expert (gpt-oss); DeepSeek-V3's correction counts as one
   bool biases = false;                   // of the experts' matrices
+  bool sigmoid_scores = false;  // DeepSeek-V3: of each score by itself, where others take a softmax over scores
+  double routed_scale = 1;      // DeepSeek-V3: of the weights of the chosen ones
   friend bool operator==(const DecoderExperts&, const DecoderExperts&) = default;
 };
 
@@ -115,6 +124,7 @@ struct DecoderConfig {
   RotaryScaling scaling;
   double attention_scale = 0;  // of query times key
   GateActivation activation = GateActivation::silu;
+  std::optional<ClampedGate> clamped_gate;  // of experts
 
   bool tied_embeddings = false;  // the head is the embedding
   bool query_key_value_bias = false;

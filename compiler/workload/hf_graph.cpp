@@ -131,6 +131,39 @@ class GraphBuilder {
   OperandId number(const std::string& name, double value) {
     return operand(name, TensorRole::weight, {1}, types_.other, constant_of(value, types_.other));
   }
+  // The same, made once for all layers.
+  OperandId shared_number(const std::string& name, double value) {
+    const auto known = numbers_.find(name);
+    if (known != numbers_.end()) return known->second;
+    return numbers_.emplace(name, number(name, value)).first->second;
+  }
+
+  // A part of weight `w` as an operand of its own: the elements from number `first` on, or, with `steps`, those that
+  // FileFill says, in its order. `inputs`: that a column of it adds up, for the range of random values.
+  struct Steps {
+    Extents extents, strides;
+  };
+  OperandId part_of(const DecoderWeight& w, const std::string& name, Extents shape, std::int64_t inputs,
+                    std::int64_t first = 0, Steps steps = {}) {
+    const DType dtype = w.linear ? types_.linear : types_.other;
+    DecoderWeight own = w;
+    own.name = name;
+    own.shape = w.linear ? Extents{1, inputs} : Extents{inputs};
+    Fill fill = symbolic(own, c_.norm_adds_one);
+    if (files_.any()) {
+      const auto found = files_.find(w.name, dtype, w.shape);
+      if (found) {
+        FileFill at = *found;
+        at.data_offset += static_cast<std::uint64_t>(first) * bytes_of(dtype);
+        at.extents = std::move(steps.extents);
+        at.strides = std::move(steps.strides);
+        fill = std::move(at);
+      } else {
+        out_.append(found.diagnostics());
+      }
+    }
+    return operand(name, TensorRole::weight, std::move(shape), dtype, std::move(fill));
+  }
 
   OperandId weight(DecoderWeight w, std::optional<std::int64_t> expert = {}) {
     if (expert) w.name = fmt::format(fmt::runtime(w.name), *expert);
@@ -179,8 +212,7 @@ class GraphBuilder {
   OperandId norm(const std::string& name, OperandId in, std::int64_t rows, const DecoderWeight& w) {
     OperandId scale = weight(w);
     if (c_.norm_adds_one) {
-      if (!one_) one_ = number("one", 1);
-      scale = apply(OperatorKind::add, name + ".one_more", {scale, *one_}, w.shape);
+      scale = apply(OperatorKind::add, name + ".one_more", {scale, shared_number("one", 1)}, w.shape);
     }
     OperatorAttributes a;
     a.epsilon = c_.epsilon;
@@ -280,7 +312,10 @@ class GraphBuilder {
     a.scale = c_.attention_scale;
     a.causal = true;
     a.window = layer.window;
-    const Operands in = {stacked(at_attention + "q_stacked", q), cached(index, "key", k), cached(index, "value", v)};
+    Operands in = {stacked(at_attention + "q_stacked", q), cached(index, "key", k), cached(index, "value", v)};
+    if (c_.attention_sinks)
+      in.push_back(part_of(at(at_attention + "sinks"), at_attention + "sinks",
+                           c_.heads == 1 ? Extents{1, 1} : Extents{c_.heads, 1, 1}, 1));
     OperandId out = apply(OperatorKind::attention, at_attention + "attention", in, stack_shape(positions_, q_width), a);
     if (batch_ != 1) out = reshape(at_attention + "unstacked", out, {rows_, q_width});
     return linear(at_attention + "o_proj", out, {}, scattered_);
@@ -371,11 +406,14 @@ class GraphBuilder {
   // all, of which those of the others are not looked at.
   OperandId expert_weights(const std::string& at_moe, OperandId x) {
     const std::int64_t all = c_.experts->experts;
+    const std::string name = at_moe + (c_.family == DecoderFamily::gpt_oss ? "router" : "gate");
+    const Extents shape = {rows_, all};
     OperatorAttributes a;
     a.transposed = true;
-    const OperandId scores =
-        apply(OperatorKind::matmul, at_moe + "gate", {x, weight(at(at_moe + "gate.weight"))}, {rows_, all}, a);
-    if (!c_.experts->renormalised) return apply(OperatorKind::softmax, at_moe + "gate.weights", {scores}, {rows_, all});
+    OperandId scores = apply(OperatorKind::matmul, name, {x, weight(at(name + ".weight"))}, shape, a);
+    if (layer_weights_.contains(name + ".bias"))
+      scores = apply(OperatorKind::add, name + ".biased", {scores, weight(at(name + ".bias"))}, shape);
+    if (!c_.experts->renormalised) return apply(OperatorKind::softmax, name + ".weights", {scores}, shape);
     // exp(x - max) of it is zero, and it is exact in bf16.
     constexpr double never = -0x1p100;
     if (!not_chosen_) {
@@ -383,40 +421,100 @@ class GraphBuilder {
       for (const auto& chosen : routing_->of_tokens)
         for (std::int64_t e = 0; e < all; ++e)
           mask.floats.push_back(std::binary_search(chosen.begin(), chosen.end(), e) ? 0 : never);
-      not_chosen_ = operand("experts.not_chosen", TensorRole::input, {rows_, all}, types_.other, std::move(mask));
+      not_chosen_ = operand("experts.not_chosen", TensorRole::input, shape, types_.other, std::move(mask));
     }
-    const OperandId chosen = apply(OperatorKind::add, at_moe + "gate.chosen", {scores, *not_chosen_}, {rows_, all});
-    return apply(OperatorKind::softmax, at_moe + "gate.weights", {chosen}, {rows_, all});
+    const OperandId chosen = apply(OperatorKind::add, name + ".chosen", {scores, *not_chosen_}, shape);
+    return apply(OperatorKind::softmax, name + ".weights", {chosen}, shape);
+  }
+
+  // A linear layer of one expert: its matrix, [out, in] where `transposed`, and its bias.
+  struct ExpertLayer {
+    OperandId matrix;
+    std::optional<OperandId> bias = {};
+    bool transposed = true;
+  };
+  struct ExpertLayers {
+    ExpertLayer gate, up, down;
+  };
+
+  ExpertLayers layers_of_expert(const std::string& at_moe, std::int64_t e) {
+    if (c_.family == DecoderFamily::gpt_oss) return layers_of_stacks(at_moe + "experts.", e);
+    const bool mixtral = c_.family == DecoderFamily::mixtral;
+    const std::string each = at_moe + "experts.{}.";
+    const auto matrix = [&](const char* of_mixtral, const char* of_others) {
+      return ExpertLayer{weight(at(each + (mixtral ? of_mixtral : of_others) + ".weight"), e)};
+    };
+    const ExpertLayer gate = matrix("w1", "gate_proj"), up = matrix("w3", "up_proj");
+    return {gate, up, matrix("w2", "down_proj")};
+  }
+
+  // gpt-oss has the matrices of all experts in one tensor, [in, out] each, and gates and ups in turn along their columns.
+  ExpertLayers layers_of_stacks(const std::string& stacks, std::int64_t e) {
+    const std::int64_t h = c_.hidden, i = c_.experts->intermediate;
+    const std::string own = fmt::format("{}{}.", stacks, e);
+    const DecoderWeight &both = at(stacks + "gate_up_proj"), &both_biases = at(stacks + "gate_up_proj_bias");
+    const auto half = [&](const char* name, std::int64_t of) {
+      const OperandId matrix =
+          part_of(both, own + name + ".weight", {h, i}, h, e * h * 2 * i + of, {{h, i}, {2 * i, 2}});
+      const OperandId bias = part_of(both_biases, own + name + ".bias", {i}, 1, e * 2 * i + of, {{i}, {2}});
+      return ExpertLayer{matrix, bias, false};
+    };
+    const ExpertLayer gate = half("gate_proj", 0), up = half("up_proj", 1);
+    const OperandId down = part_of(at(stacks + "down_proj"), own + "down_proj.weight", {i, h}, i, e * i * h);
+    const OperandId bias = part_of(at(stacks + "down_proj_bias"), own + "down_proj.bias", {h}, 1, e * h);
+    return {gate, up, {down, bias, false}};
+  }
+
+  // What down takes of a gate and an up of that shape.
+  OperandId gated(const std::string& name, OperandId gate, OperandId up, const Extents& shape,
+                  const OperatorAttributes& here) {
+    const auto step = [&](OperatorKind kind, const char* what, Operands in) {
+      return apply(kind, name + what, std::move(in), shape, here);
+    };
+    if (!c_.clamped_gate) {
+      const OperandId activated = step(activation(), "activation", {gate});
+      return step(OperatorKind::multiply, "gated", {activated, up});
+    }
+    const OperandId limit = shared_number("experts.limit", c_.clamped_gate->limit);
+    const OperandId floor = shared_number("experts.least", -c_.clamped_gate->limit);
+    const OperandId slope = shared_number("experts.slope", c_.clamped_gate->slope);
+    gate = step(OperatorKind::minimum, "gate_clamped", {gate, limit});
+    up = step(OperatorKind::minimum, "up_clamped_above", {up, limit});
+    up = step(OperatorKind::maximum, "up_clamped", {up, floor});
+    const OperandId steep = step(OperatorKind::multiply, "gate_steep", {gate, slope});
+    const OperandId open = step(OperatorKind::sigmoid, "gate_open", {steep});
+    const OperandId activated = step(OperatorKind::multiply, "activation", {gate, open});
+    const OperandId one_more = step(OperatorKind::add, "up_one_more", {up, shared_number("one", 1)});
+    return step(OperatorKind::multiply, "gated", {activated, one_more});
   }
 
   // The weighted result of one expert, a row for each of its tokens; nothing where it has none.
   std::optional<OperandId> expert(const std::string& at_moe, std::int64_t e, OperandId x, OperandId weights) {
-    const bool mixtral = c_.family == DecoderFamily::mixtral;
-    const std::string each = at_moe + "experts.{}.";
-    const auto matrix = [&](const char* of_mixtral, const char* of_others) {
-      return weight(at(each + (mixtral ? of_mixtral : of_others) + ".weight"), e);
-    };
-    const OperandId w1 = matrix("w1", "gate_proj"), w3 = matrix("w3", "up_proj"), w2 = matrix("w2", "down_proj");
+    const ExpertLayers layers = layers_of_expert(at_moe, e);
     OperatorAttributes here;  // of all that is done of this expert
     if (experts_apart_) here.alone = {e, c_.experts->experts};
     const std::vector<std::int64_t> tokens = routing_->tokens_of(e);
     if (tokens.empty()) {
-      for (const OperandId w : {w1, w3, w2}) graph_.operands[w.value].alone = here.alone;
+      for (const ExpertLayer& l : {layers.gate, layers.up, layers.down}) {
+        graph_.operands[l.matrix.value].alone = here.alone;
+        if (l.bias) graph_.operands[l.bias->value].alone = here.alone;
+      }
       return std::nullopt;
     }
     const auto count = static_cast<std::int64_t>(tokens.size());
     const std::string name = fmt::format("{}experts.{}.", at_moe, e);
-    OperatorAttributes turned = here;
-    turned.transposed = true;
     const Extents wide = {count, c_.experts->intermediate}, narrow = {count, c_.hidden};
+    const auto through = [&](const char* what, const ExpertLayer& l, OperandId in, const Extents& shape) {
+      OperatorAttributes product = here;
+      product.transposed = l.transposed;
+      const OperandId out = apply(OperatorKind::matmul, name + what, {in, l.matrix}, shape, product);
+      return l.bias ? apply(OperatorKind::add, name + what + ".biased", {out, *l.bias}, shape, here) : out;
+    };
     const OperandId own_rows = rows_of(name + "tokens", x, tokens, here);
     const OperandId in = own_rows == x ? narrowed(x) : narrowed(own_rows, here);
-    const OperandId gate = apply(OperatorKind::matmul, name + "gate_proj", {in, w1}, wide, turned);
-    const OperandId up = apply(OperatorKind::matmul, name + "up_proj", {in, w3}, wide, turned);
-    const OperandId activated = apply(activation(), name + "activation", {gate}, wide, here);
-    const OperandId product = apply(OperatorKind::multiply, name + "gated", {activated, up}, wide, here);
-    const OperandId out =
-        apply(OperatorKind::matmul, name + "down_proj", {narrowed(product, here), w2}, narrow, turned);
+    const OperandId gate = through("gate_proj", layers.gate, in, wide), up = through("up_proj", layers.up, in, wide);
+    const OperandId product = gated(name, gate, up, wide, here);
+    const OperandId out = through("down_proj", layers.down, narrowed(product, here), narrow);
     OperatorAttributes own = here;
     own.begin = {0, e};
     own.end = {rows_, e + 1};
@@ -515,8 +613,8 @@ class GraphBuilder {
   std::string prefix_;  // of the layer at hand
   std::map<std::string, DecoderWeight> layer_weights_;
   std::map<OperandId, OperandId> narrowed_;
-  std::optional<OperandId> one_;
-  std::optional<ExpertRouting> routing_;  // where a layer has experts
+  std::map<std::string, OperandId> numbers_;  // that all layers share
+  std::optional<ExpertRouting> routing_;      // where a layer has experts
   std::optional<OperandId> not_chosen_;
   std::array<std::optional<std::pair<OperandId, OperandId>>, 2> tables_;  // global, local
 };
@@ -544,13 +642,11 @@ std::vector<std::string> not_expressible(const DecoderConfig& c) {
   std::vector<std::string> out;
   if (c.experts) {
     const bool any = std::any_of(c.layers.begin(), c.layers.end(), [](const DecoderLayer& l) { return l.experts; });
-    // The others' routers have biases, groups, or an expert that all tokens share.
-    if (any && c.family != DecoderFamily::mixtral && c.family != DecoderFamily::qwen3_moe)
+    if (any && c.family == DecoderFamily::deepseek_v3)
       out.push_back(fmt::format("a router that takes {} of {} experts", c.experts->per_token, c.experts->experts));
   }
   if (c.latent) out.emplace_back("latent attention, whose cache is shared by all heads");
   if (c.attention_cap) out.push_back(fmt::format("attention scores that are capped at {}", *c.attention_cap));
-  if (c.attention_sinks) out.emplace_back("attention sinks: a number a head that joins its softmax");
   if (!c.latent && c.rotary_columns != c.head_width)
     out.push_back(fmt::format("rotary embedding of {} of a head's {} columns", c.rotary_columns, c.head_width));
   return out;

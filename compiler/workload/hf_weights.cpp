@@ -63,7 +63,7 @@ class LayerList {
       add("self_attn.q_norm.weight", {d}, DecoderPart::norms, {});
       add("self_attn.k_norm.weight", {d}, DecoderPart::norms, {});
     }
-    if (c_.attention_sinks) add("self_attn.sinks", {c_.heads}, part, {{DealtUnit::query_heads, 1}});
+    if (c_.attention_sinks) add("self_attn.sinks", {c_.heads}, part, {});
     add("self_attn.o_proj.weight", {c_.hidden, q}, part, {{DealtUnit::output_rows, c_.hidden}});
     if (c_.attention_output_bias) add("self_attn.o_proj.bias", {c_.hidden}, part, {});
   }

@@ -133,7 +133,10 @@ OperatorTraits traits_of(OperatorKind kind) {
     case OperatorKind::rotary:
       return {3, 3, false, "x(m x heads d), cos(m x d/2) and sin(m x d/2)"};
     case OperatorKind::attention:
-      return {3, 3, false, "q(m x heads d), k(c x kv_heads d) and v(c x kv_heads d)"};
+      return {3, 6, false,
+              "q(m x heads d), k(c x kv_heads d) and v(c x kv_heads d), where it has some s(heads x 1 x 1; of one head "
+              "1 x 1), and where it "
+              "has some q'(m x heads d') and k'(c x kv_heads d')"};
     case OperatorKind::gather:
       return {2, 2, true, "table(rows x n) and indices(m)"};
     case OperatorKind::concat:

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -51,6 +52,19 @@ struct OperatorTraits {
   std::string_view form;  // of its operands, for messages: "in0(m x k) and in1(k x n)"
 };
 OperatorTraits traits_of(OperatorKind kind);
+
+// Of an attention with so many operands: the place of its sinks, where it has any, and of its further queries, behind
+// which its further keys stand.
+constexpr std::optional<std::size_t> sinks_at(std::size_t operands) {
+  return operands == 4 || operands == 6 ? std::optional<std::size_t>(3) : std::nullopt;
+}
+constexpr std::optional<std::size_t> further_at(std::size_t operands) {
+  return operands >= 5 ? std::optional(operands - 2) : std::nullopt;
+}
+// Whether its operand `in` has a row for each key: keys, values and further keys.
+constexpr bool is_of_keys(std::size_t in, std::size_t operands) {
+  return in == 1 || in == 2 || (operands >= 5 && in + 1 == operands);
+}
 
 // Moves keep every bit, and so the dtype of their (first) operand.
 constexpr bool is_move(OperatorKind kind) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "sim/reference/bounded.h"
@@ -53,6 +54,8 @@ void for_each_turned_row(const Problem& p, Put put) {
 
 struct Sizes {
   std::size_t stacks, queries, keys, width, heads, kv_heads, group;
+  std::optional<std::size_t> sinks, further;  // their places among the operands
+  std::size_t further_width;
 };
 Sizes sizes_of(const Problem& p) {
   const auto& q = p.in(0).shape;
@@ -64,6 +67,10 @@ Sizes sizes_of(const Problem& p) {
   s.kv_heads = p.op.attributes.kv_heads;
   s.width = static_cast<std::size_t>(q.back()) / s.heads;
   s.group = s.heads / s.kv_heads;
+  const std::size_t operands = p.op.in.size();
+  if (operands == 4 || operands == 6) s.sinks = 3;
+  if (operands >= 5) s.further = operands - 2;
+  s.further_width = s.further ? static_cast<std::size_t>(p.in(*s.further).shape.back()) / s.heads : 0;
   s.stacks = p.elements() / static_cast<std::size_t>(q.back()) / s.queries;
   return s;
 }
@@ -113,14 +120,28 @@ void for_each_head(const Sizes& s, Prepare prepare, Head head) {
     }
 }
 
-// As row_wise.cpp's, in place: [begin, end) of `t` become probabilities.
+// As row_wise.cpp's, in place: [begin, end) of `t` become probabilities. A sink takes its share behind the last.
 template <class T>
-void softmax_of(std::span<T> t) {
+void softmax_of(std::span<T> t, const std::optional<T>& sink) {
   T m = t[0];
   for (std::size_t j = 1; j < t.size(); ++j) m = max_of(m, t[j]);
+  if (sink) m = max_of(m, *sink);
   for (T& each : t) each = exp_of(each - m);
-  const T sum = sum_of(std::span<const T>(t));
+  T sum = sum_of(std::span<const T>(t));
+  if (sink) sum = sum + exp_of(*sink - m);
   for (T& each : t) each = each / sum;
+}
+
+// The sinks of all heads; empty where there are none.
+template <class T>
+std::vector<T> read_sinks(const Problem& p, const Sizes& s) {
+  std::vector<T> sinks;
+  if (s.sinks) read_row(p, *s.sinks, 0, s.heads, sinks);
+  return sinks;
+}
+template <class T>
+std::optional<T> sink_of(const std::vector<T>& sinks, std::size_t head) {
+  return sinks.empty() ? std::optional<T>() : sinks[head];
 }
 
 // What converting |value| <= 1 to `t` may add.
@@ -183,25 +204,36 @@ std::vector<std::byte> attention(const Problem& p, const SummationTree* tree) {
   const Sizes s = sizes_of(p);
   const auto scale = constant<float>(p.op.attributes.scale);
   std::vector<std::byte> out(p.elements() * bytes_of(p.out().dtype));
-  std::vector<float> q, keys, values, t(s.keys), row(s.width);
+  std::vector<float> q, keys, values, further_q, further_keys, t(s.keys), further(s.keys), row(s.width);
+  const std::vector<float> sinks = read_sinks<float>(p, s);
   std::vector<std::vector<float>> nodes;
   for_each_head(
       s,
       [&](std::size_t stack, std::size_t g) {
         read_head(p, 1, stack, s.keys, g, s.width, true, keys);
         read_head(p, 2, stack, s.keys, g, s.width, false, values);
+        if (s.further) read_head(p, *s.further + 1, stack, s.keys, g, s.further_width, true, further_keys);
       },
       [&](std::size_t stack, std::size_t h) {
         read_head(p, 0, stack, s.queries, h, s.width, false, q);
+        if (s.further) read_head(p, *s.further, stack, s.queries, h, s.further_width, false, further_q);
         for (std::size_t i = 0; i < s.queries; ++i) {
           const Span seen = seen_by(p, s, i);
           const std::size_t n = seen.end - seen.begin;
-          std::fill(t.begin(), t.end(), 0.0f);
-          for (std::size_t d = 0; d < s.width; ++d)
-            add_scaled(&t[seen.begin], &keys[d * s.keys + seen.begin], q[i * s.width + d],
-                       static_cast<std::int64_t>(n));
+          const auto products = [&](const std::vector<float>& of_q, const std::vector<float>& of_keys,
+                                    std::size_t columns, std::vector<float>& made) {
+            std::fill(made.begin(), made.end(), 0.0f);
+            for (std::size_t d = 0; d < columns; ++d)
+              add_scaled(&made[seen.begin], &of_keys[d * s.keys + seen.begin], of_q[i * columns + d],
+                         static_cast<std::int64_t>(n));
+          };
+          products(q, keys, s.width, t);
+          if (s.further) {
+            products(further_q, further_keys, s.further_width, further);
+            for (std::size_t j = seen.begin; j < seen.end; ++j) t[j] += further[j];
+          }
           for (std::size_t j = seen.begin; j < seen.end; ++j) t[j] *= scale;
-          softmax_of(std::span(t).subspan(seen.begin, n));
+          softmax_of(std::span(t).subspan(seen.begin, n), sink_of(sinks, h));
           for (std::size_t j = seen.begin; j < seen.end; ++j) t[j] = rounded(p.in(2).dtype, t[j]);
           mix(tree, seen, s, t, values, nodes, row);
           const std::size_t first = (stack * s.queries + i) * s.heads * s.width + h * s.width;
@@ -219,8 +251,9 @@ WideMatrix attention_wide(const Problem& p) {
   wide.value.resize(p.elements());
   wide.error.resize(p.elements());
   std::vector<double> q, keys, values, key_magnitudes, value_magnitudes, score(s.keys), score_magnitude(s.keys),
-      row(s.width), row_error(s.width), row_magnitude(s.width);
+      further_q, further_keys, further_magnitudes, row(s.width), row_error(s.width), row_magnitude(s.width);
   std::vector<Bounded> t(s.keys);
+  const std::vector<Bounded> sinks = read_sinks<Bounded>(p, s);
   for_each_head(
       s,
       [&](std::size_t stack, std::size_t g) {
@@ -228,23 +261,37 @@ WideMatrix attention_wide(const Problem& p) {
         read_head(p, 2, stack, s.keys, g, s.width, false, values);
         magnitudes(keys, key_magnitudes);
         magnitudes(values, value_magnitudes);
+        if (!s.further) return;
+        read_head(p, *s.further + 1, stack, s.keys, g, s.further_width, true, further_keys);
+        magnitudes(further_keys, further_magnitudes);
       },
       [&](std::size_t stack, std::size_t h) {
         read_head(p, 0, stack, s.queries, h, s.width, false, q);
+        if (s.further) read_head(p, *s.further, stack, s.queries, h, s.further_width, false, further_q);
         for (std::size_t i = 0; i < s.queries; ++i) {
           const Span seen = seen_by(p, s, i);
           const std::size_t n = seen.end - seen.begin;
-          std::fill(score.begin(), score.end(), 0.0);
-          std::fill(score_magnitude.begin(), score_magnitude.end(), 0.0);
-          for (std::size_t d = 0; d < s.width; ++d) {
-            const double a = q[i * s.width + d];
-            const std::size_t at = d * s.keys + seen.begin;
-            add_scaled(&score[seen.begin], &keys[at], a, static_cast<std::int64_t>(n));
-            add_scaled(&score_magnitude[seen.begin], &key_magnitudes[at], std::fabs(a), static_cast<std::int64_t>(n));
-          }
+          const auto products = [&](const std::vector<double>& of_q, const std::vector<double>& of_keys,
+                                    const std::vector<double>& of_magnitudes, std::size_t columns) {
+            std::fill(score.begin(), score.end(), 0.0);
+            std::fill(score_magnitude.begin(), score_magnitude.end(), 0.0);
+            for (std::size_t d = 0; d < columns; ++d) {
+              const double a = of_q[i * columns + d];
+              const std::size_t at = d * s.keys + seen.begin;
+              add_scaled(&score[seen.begin], &of_keys[at], a, static_cast<std::int64_t>(n));
+              add_scaled(&score_magnitude[seen.begin], &of_magnitudes[at], std::fabs(a), static_cast<std::int64_t>(n));
+            }
+          };
+          products(q, keys, key_magnitudes, s.width);
           for (std::size_t j = seen.begin; j < seen.end; ++j)
-            t[j] = Bounded{score[j], dot_product_error(s.width, score_magnitude[j])} * scale;
-          softmax_of(std::span(t).subspan(seen.begin, n));
+            t[j] = Bounded{score[j], dot_product_error(s.width, score_magnitude[j])};
+          if (s.further) {
+            products(further_q, further_keys, further_magnitudes, s.further_width);
+            for (std::size_t j = seen.begin; j < seen.end; ++j)
+              t[j] = t[j] + Bounded{score[j], dot_product_error(s.further_width, score_magnitude[j])};
+          }
+          for (std::size_t j = seen.begin; j < seen.end; ++j) t[j] = t[j] * scale;
+          softmax_of(std::span(t).subspan(seen.begin, n), sink_of(sinks, h));
           std::fill(row.begin(), row.end(), 0.0);
           std::fill(row_error.begin(), row_error.end(), 0.0);
           std::fill(row_magnitude.begin(), row_magnitude.end(), 0.0);

@@ -69,6 +69,7 @@ enum class Input {
   trains,           // over six in nodes of two, whose sites have few buffers
   ring_trains,      // the same
   transposed,       // as slices, with a transposed weight whose extents are equal
+  sinks,            // as attention, with a sink a head and further columns
   attention,        // causal, two heads that share keys and values, eight pages of keys on four sites
   stack,            // four matrices by two, on a site for each
   direct_wormhole,  // circular buffers and semaphores
@@ -195,6 +196,15 @@ Compiled input(Input which) {
       pin.unroll_k = 4;
       g.pins.push_back(pin);
       return {std::move(g), sn40l(), {}};
+    }
+    case Input::sinks: {
+      Compiled c = input(Input::attention);
+      OperatorGraph& g = c.graph;
+      const auto s = operand(g, "s", TensorRole::weight, {4, 1, 1}, DType::fp32, PatternFill{3, 1});
+      const auto q = operand(g, "q2", TensorRole::input, {40, 256}, DType::fp32, PatternFill{59, 29});
+      const auto k = operand(g, "k2", TensorRole::input, {250, 128}, DType::fp32, PatternFill{43, 21});
+      for (const OperandId in : {s.id, q.id, k.id}) g.operators.front().in.push_back(in);
+      return c;
     }
     case Input::stack: {
       Compiled c{one_matmul(64, 64, 32), sn40l(), {}};
@@ -372,6 +382,9 @@ constexpr Row table[] = {
     {"place.transposed_passes_for_plain", Input::transposed, Who::verifier, Code::RDU3024},
     {"place.stack_reads_the_first_matrix", Input::stack, Who::verifier, Code::RDU3015},
     {"attention.mask_one_key_short", Input::attention, Who::certificate, Code::RDU5011},
+    {"attention.drops_further_columns", Input::sinks, Who::certificate, Code::RDU5011},
+    {"attention.sinks_take_no_share", Input::sinks, Who::certificate, Code::RDU5011},
+    {"attention.sink_of_the_first_head", Input::sinks, Who::verifier, Code::RDU3044},
     {"attention.all_heads_read_the_first", Input::attention, Who::verifier, Code::RDU3024},
     {"attention.values_of_the_first_slice", Input::attention, Who::verifier, Code::RDU3024},
     {"attention.scores_of_the_first_keys", Input::attention, Who::verifier, Code::RDU3044},

@@ -9,7 +9,8 @@ namespace rdusim::test::attention_test {
 namespace {
 
 struct Attention {
-  std::int64_t queries = 33, keys = 70, heads = 2, kv_heads = 2, width = 32;
+  std::int64_t queries = 33, keys = 70, heads = 2, kv_heads = 2, width = 32, further = 0;
+  bool sinks = false;
   std::string dtype = "fp32";
   std::string stack;  // leading extents, "3, "
   std::string more;   // attributes
@@ -20,13 +21,23 @@ struct Attention {
         "-2.0, high = 2.0 }} }}\n",
         name, stack, rows, columns, dtype, seed);
   }
+  std::string others() const {
+    std::string text;
+    if (sinks)
+      text += fmt::format(
+          "[tensors.s]\nrole = \"weight\"\nshape = [{}1, 1]\ndtype = \"{}\"\nfill = {{ random = {{ seed = 4, low = "
+          "-1.0, high = 3.0 }} }}\n",
+          heads == 1 ? "" : fmt::format("{}, ", heads), dtype);
+    if (further != 0) text += operand("q2", queries, heads * further, 5) + operand("k2", keys, kv_heads * further, 6);
+    return text;
+  }
   std::string toml() const {
     return "name = \"attention\"\n" + operand("q", queries, heads * width, 1) +
-           operand("k", keys, kv_heads * width, 2) + operand("v", keys, kv_heads * width, 3) +
+           operand("k", keys, kv_heads * width, 2) + operand("v", keys, kv_heads * width, 3) + others() +
            fmt::format(
                "[tensors.y]\nrole = \"output\"\ndtype = \"{}\"\n[[ops]]\nkind = \"attention\"\nin = [\"q\", "
-               "\"k\", \"v\"]\nout = \"y\"\nheads = {}\nkv_heads = {}\nscale = 0.125\n{}",
-               dtype, heads, kv_heads, more);
+               "\"k\", \"v\"{}{}]\nout = \"y\"\nheads = {}\nkv_heads = {}\nscale = 0.125\n{}",
+               dtype, sinks ? ", \"s\"" : "", further != 0 ? ", \"q2\", \"k2\"" : "", heads, kv_heads, more);
   }
 };
 
@@ -159,6 +170,89 @@ TEST_CASE("attention is exact where the scores of a block do not fit a site, and
   a.dtype = "bf16";
   ran(folder, a);
   CHECK(rdusim_ok({"show", "prog.bin"}, folder).out.find("attention0.scores2") != std::string::npos);
+}
+
+TEST_CASE("attention is exact with a sink for each head, with further columns of queries and keys, and with both") {
+  const Folder folder;
+  for (const auto& [sinks, further] : {std::pair(true, 0), std::pair(false, 64), std::pair(true, 96)})
+    for (const std::string more : {"", "causal = true\nwindow = 20"}) {
+      CAPTURE(sinks);
+      CAPTURE(further);
+      CAPTURE(more);
+      Attention a;
+      a.heads = 6;
+      a.dtype = "bf16";
+      a.sinks = sinks;
+      a.further = further;
+      a.more = more;
+      const Json report = ran(folder, a);
+      CHECK(number(report, "macs", "useful") == 33 * 70 * 6 * (32 + 32 + further));
+      a.stack = "3, ";
+      a.kv_heads = 1;
+      ran(folder, a);
+      a.stack = "";
+      a.queries = 1;
+      a.keys = 1000;
+      a.heads = 1;
+      ran(folder, a);
+    }
+}
+
+TEST_CASE(
+    "sinks and further columns are dealt by heads, evenly and not, and to more chips than there are heads of keys") {
+  const Folder folder;
+  Attention a;
+  a.dtype = "bf16";
+  a.sinks = true;
+  a.further = 64;
+  a.heads = 12;
+  a.kv_heads = 6;
+  a.queries = 5;
+  for (const std::string chips : {"2", "3", "6", "12"}) {
+    CAPTURE(chips);
+    ran(folder, a, {"--chips", chips, "--shard", "tensor"});
+  }
+  ran(folder, a, {"--chips", "4", "--shard", "tensor", "--uneven"});
+  a.kv_heads = 1;
+  ran(folder, a, {"--chips", "4", "--shard", "tensor"});
+}
+
+TEST_CASE("a sink and further columns count in scores that are worked out three times") {
+  const Folder folder;
+  Attention a;
+  a.queries = 40;
+  a.keys = 4500;
+  a.more = "causal = true";
+  a.dtype = "bf16";
+  a.sinks = true;
+  a.further = 32;
+  ran(folder, a);
+  CHECK(rdusim_ok({"show", "prog.bin"}, folder).out.find("attention0.further_scores2") != std::string::npos);
+}
+
+TEST_CASE("sinks that are not one a head, and further columns of no whole heads, are refused by what they should be") {
+  const Folder folder;
+  Attention a;
+  a.sinks = true;
+  a.further = 64;
+  const auto refused = [&](std::string_view right, std::string_view wrong, std::string_view code,
+                           std::string_view said) {
+    std::string workload = a.toml();
+    const std::size_t at = workload.find(right);
+    REQUIRE(at != std::string::npos);
+    folder.write("workload.toml", workload.replace(at, right.size(), wrong));
+    const Outcome out = rdusim({"compile", "workload.toml", "-o", "prog.bin"}, folder);
+    CHECK(out.status == 2);
+    CHECK(errors_of(out) == code);
+    CHECK_MESSAGE(out.err.find(said) != std::string::npos, out.err);
+  };
+  refused("[2, 1, 1]", "[1, 2, 1]", "RDU1009", "a sink for each of its 2 heads");
+  refused("[tensors.k2]\nrole = \"input\"\nshape = [70, 128]", "[tensors.k2]\nrole = \"input\"\nshape = [70, 64]",
+          "RDU1009", "further columns of its queries and keys");
+  refused("[tensors.q2]\nrole = \"input\"\nshape = [33, 128]", "[tensors.q2]\nrole = \"input\"\nshape = [33, 127]",
+          "RDU1034", "on the 127 columns of 'q2'");
+  a.further = 40;
+  refused("\"q2\"", "\"q2\"", "RDU4145", "40 wide");
 }
 
 TEST_CASE("heads that are no whole tiles are refused") {

@@ -1,9 +1,12 @@
 // A mixture of experts with recorded routing, from config.json to checked values.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "tests/system/command.h"
 #include "tests/system/json_path.h"
@@ -229,6 +232,87 @@ TEST_CASE("of 128 experts 60 have tokens, each on one of two chips, in sections 
   CHECK(rows_of_experts(report) == 512);
   CHECK(chips_of_experts(report).size() == 60);
   CHECK(text(report, "outputs", 0, "sha256") == text(whole, "outputs", 0, "sha256"));
+}
+
+// gpt-oss's kind, small: a layer with a window and one without, heads with sinks, biases, clamped gates.
+constexpr const char* gpt_oss = R"({
+  "architectures": ["GptOssForCausalLM"], "hidden_size": 128, "intermediate_size": 64, "num_hidden_layers": 2,
+  "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "num_local_experts": 8, "num_experts_per_tok": 2,
+  "vocab_size": 211, "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "rope_theta": 150000, "sliding_window": 24,
+  "rope_scaling": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": false,
+  "original_max_position_embeddings": 64}, "layer_types": ["sliding_attention", "full_attention"],
+  "swiglu_limit": 0.5, "torch_dtype": "bfloat16"})";
+
+TEST_CASE("gpt-oss's prompts and steps are exact, on one chip and several, with experts cut and apart") {
+  const Folder folder;
+  folder.write("config.json", gpt_oss);
+  for (const auto& [phase, context, batch] :
+       {std::tuple("prefill", "64", "1"), std::tuple("decode", "70", "1"), std::tuple("decode", "70", "5")}) {
+    CAPTURE(phase);
+    CAPTURE(batch);
+    for (const auto& [chips, experts] :
+         {std::pair("1", "sharded"), std::pair("2", "sharded"), std::pair("2", "parallel")}) {
+      CAPTURE(chips);
+      CAPTURE(experts);
+      rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--chips", chips, "--shard", "tensor", "--phase", phase,
+                 "--context", context, "--batch", batch, "--routing", recorded, "--experts", experts},
+                folder);
+      const Json report = run(folder, {"--check", "exact"});
+      check_exact_pass(report);
+      CHECK(list(report, "outputs").size() == 5);  // logits, and keys and values of both layers
+    }
+  }
+}
+
+TEST_CASE("fp8 casts what meets gpt-oss's matrices, those of the experts' stacks too") {
+  const Folder folder;
+  folder.write("config.json", gpt_oss);
+  rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--context", "40", "--dtype", "fp8", "--routing", recorded},
+            folder);
+  check_exact_pass(run(folder, {"--check", "exact"}));
+}
+
+// Bytes of a program's weights by chip, of those whose names have `part`; but the constants that are no parameters.
+std::map<int, std::int64_t> weight_bytes(const Json& program, const std::string& part) {
+  std::map<int, std::int64_t> bytes;
+  for (const Json& t : list(program, "tensors")) {
+    if (text(t, "role") != "weight") continue;
+    const std::string name = text(t, "name");
+    if ((name.find("model.") != 0 && name.find("lm_head.") != 0) || name.find(part) == std::string::npos) continue;
+    std::int64_t elements = 2;
+    for (const Json& n : list(t, "shape")) elements *= *n.as_int64();
+    bytes[static_cast<int>(number(t, "chip"))] += elements;
+  }
+  return bytes;
+}
+
+TEST_CASE("gpt-oss-20b compiles from its published dimensions, its weights in memory to the byte") {
+  const Folder folder;
+  std::string routing;
+  for (int t = 0; t < 4; ++t) routing += fmt::format("{},{},{},{}\n", t, t + 9, t + 17, t + 27);
+  folder.write("routing.csv", routing);
+  const std::string model = RDUSIM_SOURCE_DIR "/examples/gpt-oss-20b";
+  const auto compiled = [&](const std::string& part, const std::vector<std::string>& options) {
+    std::vector<std::string> all = {"compile",  model, "-o",      "prog.bin", "--context", "512",
+                                    "--layers", "2",   "--batch", "4",        "--routing", "routing.csv"};
+    all.insert(all.end(), options.begin(), options.end());
+    rdusim_ok(all, folder);
+    CHECK(text(run(folder, {"--timing-only"}), "verdict") == "pass");
+    return weight_bytes(parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder).out), part);
+  };
+  // Of two layers: q, k, v and o with biases, sinks, two norms, the router, and 32 experts.
+  constexpr std::int64_t h = 2880, q = 64 * 64, kv = 8 * 64;
+  constexpr std::int64_t attention = (h + 1) * (q + 2 * kv) + (q + 1) * h + 64 + 2 * h, router = 32 * (h + 1);
+  constexpr std::int64_t expert = (h + 1) * 2 * h + (h + 1) * h, ends = 2 * 201088 * h + h;
+  constexpr std::int64_t all = 2 * (2 * (attention + router + 32 * expert) + ends);
+  const auto whole = compiled("", {});
+  CHECK(whole.size() == 1);
+  CHECK(whole.at(0) == all);
+  const Json sizes = parsed(rdusim_ok({"model", model, "--layers", "2", "--context", "512", "--json"}, folder).out);
+  CHECK(number(sizes, "parts", "all", "bytes") == all);
+  const auto dealt = compiled(".experts.", {"--chips", "4", "--shard", "tensor", "--experts", "parallel", "--uneven"});
+  CHECK(dealt.size() == 4);
+  for (const auto& [chip, bytes] : dealt) CHECK(bytes == 2 * 2 * 8 * expert);
 }
 
 TEST_CASE("experts are dealt only where there are some, and in a way that there is") {

@@ -186,6 +186,8 @@ TEST_CASE("fills stand as in a workload file") {
         R"({"file":"w.npy","size_bytes":100,"sha256":"ab","data_offset":80})");
   CHECK(fill_text(FileFill{"w.safetensors", "w", 100, "ab", 80}) ==
         R"({"file":"w.safetensors","tensor":"w","size_bytes":100,"sha256":"ab","data_offset":80})");
+  CHECK(fill_text(FileFill{"w.npy", "", 100, "ab", 80, {3, 2}, {8, 1}}) ==
+        R"({"file":"w.npy","size_bytes":100,"sha256":"ab","data_offset":80,"extents":[3,2],"strides":[8,1]})");
 }
 
 TEST_CASE("an expression nests as it is computed") {

@@ -264,6 +264,29 @@ TEST_CASE("an offset that a program made up reads nothing beyond the file") {
   CHECK(code_of(fill, DType::int8, {8}, {4}, {4}, folder.path()) == Code::RDU1001);
 }
 
+TEST_CASE("a fill may take a part of a file in an order of its own, and a slice of it is that part's") {
+  const TemporaryFolder folder;
+  std::string data;
+  for (int i = 0; i < 60; ++i) data += static_cast<char>(i);
+  FileFill fill = file_of(folder, "x.npy", "head", data);
+  fill.data_offset += 21;
+  fill.extents = {4, 2, 3};  // of a tensor of 4 rows of 6
+  fill.strides = {8, 1, 2};
+  std::vector<char> due;
+  for (int row = 0; row < 4; ++row)
+    for (int half = 0; half < 2; ++half)
+      for (int pair = 0; pair < 3; ++pair) due.push_back(static_cast<char>(21 + row * 8 + half + pair * 2));
+  CHECK(values<char>(all(fill, DType::int8, {4, 6}, folder.path())) == due);
+  std::vector<std::byte> part(2 * 3);
+  REQUIRE(read_fill(fill, DType::int8, {4, 6}, {1, 2}, {2, 3}, folder.path(), part).ok());
+  CHECK(values<char>(part) == std::vector<char>{due[8], due[9], due[10], due[14], due[15], due[16]});
+  CHECK(code_of(fill, DType::int8, {4, 7}, {0, 0}, {4, 7}, folder.path()) == Code::RDU1022);
+  fill.strides.pop_back();
+  CHECK(code_of(fill, DType::int8, {4, 6}, {0, 0}, {4, 6}, folder.path()) == Code::RDU1022);
+  fill.strides = {8, 1, 9};
+  CHECK(code_of(fill, DType::int8, {4, 6}, {0, 0}, {4, 6}, folder.path()) == Code::RDU1001);
+}
+
 TEST_CASE("threads may read one file at once") {
   const TemporaryFolder folder;
   std::string data(1 << 20, 'x');

@@ -179,6 +179,18 @@ TEST_CASE("each rule of a graph is broken by one change") {
     graph.operands[0].fill = FileFill{"x.npy", "", 128, std::string(64, 'a'), 200};
     CHECK(codes(graph) == Codes{1022});
   }
+  SUBCASE("a file of which steps give another number of elements, or go beyond its end") {
+    const std::int64_t count = *element_count(graph.operands[0].shape);
+    const auto size = static_cast<std::uint64_t>(2 * count - 1) * bytes_of(graph.operands[0].dtype);
+    graph.operands[0].fill = FileFill{"x.npy", "", size, std::string(64, 'a'), 0, {count}, {2}};
+    CHECK(codes(graph).empty());
+    graph.operands[0].fill = FileFill{"x.npy", "", size - 1, std::string(64, 'a'), 0, {count}, {2}};
+    CHECK(codes(graph) == Codes{1022});
+    graph.operands[0].fill = FileFill{"x.npy", "", size, std::string(64, 'a'), 0, {count - 1}, {2}};
+    CHECK(codes(graph) == Codes{1022});
+    graph.operands[0].fill = FileFill{"x.npy", "", size, std::string(64, 'a'), 0, {count}, {-1}};
+    CHECK(codes(graph) == Codes{1022});
+  }
 }
 
 TEST_CASE("every cycle is named once, from the operator that stands first") {

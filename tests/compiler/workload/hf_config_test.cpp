@@ -292,7 +292,7 @@ TEST_CASE("weights published in fp32 stay so, and other types become bf16") {
 
 TEST_CASE("a config with bytes changed, cut or put in is read or refused, never more") {
   const std::string texts[] = {text_of(shipped("llama-3.1-8b")), text_of(published("deepseek-v3")),
-                               text_of(published("gemma-3-1b")), text_of(published("gpt-oss-20b"))};
+                               text_of(published("gemma-3-1b")), text_of(shipped("gpt-oss-20b"))};
   CHECK(rc::check([&] {
     std::string text = texts[*rc::gen::inRange<std::size_t>(0, 4)];
     const int edits = *rc::gen::inRange(1, 6);

@@ -1,0 +1,386 @@
+// Graphs of gpt-oss and DeepSeek-V3, made from a model's files, compute what the models compute: evaluated operator by
+// operator they agree with plain implementations in double, which read the same tensors by the names and in the layouts
+// that the models' own libraries give them, choose experts by themselves, and know nothing of the graph.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numbers>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/workload/fill_reader.h"
+#include "compiler/workload/hf_config.h"
+#include "compiler/workload/hf_graph.h"
+#include "sim/reference/reference.h"
+#include "tests/compiler/workload/data_files.h"
+#include "tests/compiler/workload/temporary_folder.h"
+
+namespace rdusim::hf_mixture_test {
+
+namespace {
+
+using Row = std::vector<double>;
+using Rows = std::vector<Row>;
+using Named = std::map<std::string, std::vector<std::byte>>;
+
+// The tensors of a model's file, in fp32.
+class Tensors {
+ public:
+  // Uniform in [middle - spread, middle + spread].
+  void add(const std::string& name, std::vector<std::int64_t> shape, double spread, double middle = 0) {
+    std::size_t n = 1;
+    for (const std::int64_t e : shape) n *= static_cast<std::size_t>(e);
+    std::uniform_real_distribution<float> draw(static_cast<float>(middle - spread),
+                                               static_cast<float>(middle + spread));
+    Row& row = values_[name];
+    for (std::size_t i = 0; i < n; ++i) row.push_back(static_cast<double>(draw(random_)));
+    shapes_[name] = std::move(shape);
+  }
+  // A matrix whose products have the variance of what it multiplies; `inputs` that a sum goes over.
+  void matrix(const std::string& name, std::vector<std::int64_t> shape, std::int64_t inputs) {
+    add(name, std::move(shape), std::sqrt(3.0 / static_cast<double>(inputs)));
+  }
+  const Row& operator[](const std::string& name) const { return values_.at(name); }
+
+  std::string file() const {
+    std::string header = "{", data;
+    for (const auto& [name, row] : values_) {
+      std::string extents;
+      for (const std::int64_t e : shapes_.at(name)) extents += (extents.empty() ? "" : ",") + std::to_string(e);
+      const std::size_t begin = data.size();
+      for (const double v : row) {
+        const auto f = static_cast<float>(v);
+        data.append(reinterpret_cast<const char*>(&f), sizeof f);
+      }
+      header += fmt::format("{}\"{}\":{{\"dtype\":\"F32\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                            begin == 0 ? "" : ",", name, extents, begin, data.size());
+    }
+    return safetensors(header + "}", data);
+  }
+
+ private:
+  std::map<std::string, Row> values_;
+  std::map<std::string, std::vector<std::int64_t>> shapes_;
+  std::mt19937 random_{20};
+};
+
+Row sum(Row a, const Row& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+Row scaled(Row a, double by) {
+  for (double& v : a) v *= by;
+  return a;
+}
+Row part(const Row& a, std::size_t begin, std::size_t count) {
+  const auto from = a.begin() + static_cast<std::ptrdiff_t>(begin);
+  return {from, from + static_cast<std::ptrdiff_t>(count)};
+}
+// w [out, in] times x.
+Row linear(const Row& w, const Row& x) {
+  Row out(w.size() / x.size());
+  for (std::size_t o = 0; o < out.size(); ++o)
+    for (std::size_t i = 0; i < x.size(); ++i) out[o] += w[o * x.size() + i] * x[i];
+  return out;
+}
+Row norm(const Row& w, const Row& x, double epsilon) {
+  double squares = 0;
+  for (const double v : x) squares += v * v;
+  Row out = scaled(x, 1 / std::sqrt(squares / static_cast<double>(x.size()) + epsilon));
+  for (std::size_t i = 0; i < x.size(); ++i) out[i] *= w[i];
+  return out;
+}
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+// The places of the `count` greatest.
+std::set<std::size_t> greatest(const Row& of, std::size_t count) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < of.size(); ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return of[a] > of[b]; });
+  return {order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+// Angles of yarn: arXiv 2309.00071, as the library rounds its ramp.
+struct Yarn {
+  double theta = 10000, factor = 1, fast = 32, slow = 1, positions = 64;
+  bool whole = true;
+  double angle(std::size_t position, std::size_t pair, std::size_t width) const {
+    const auto d = static_cast<double>(width);
+    const auto turns = [&](double n) {
+      return d * std::log(positions / (n * 2 * std::numbers::pi)) / (2 * std::log(theta));
+    };
+    double low = turns(fast), high = turns(slow);
+    if (whole) low = std::floor(low), high = std::ceil(high);
+    low = std::max(low, 0.0);
+    high = std::min(high, d - 1);
+    const double ramp = std::min(std::max((static_cast<double>(pair) - low) / std::max(high - low, 0.001), 0.0), 1.0);
+    const double plain = std::pow(theta, -2.0 * static_cast<double>(pair) / d);
+    return static_cast<double>(position) * (plain / factor * ramp + plain * (1 - ramp));
+  }
+};
+
+// ---- gpt-oss
+
+struct GptOss {
+  std::size_t hidden = 40, heads = 6, kv_heads = 3, width = 16, inner = 24, experts = 5, per_token = 2, vocabulary = 97;
+  std::vector<std::string> kinds;  // of layers
+  std::size_t window = 3;
+  Yarn yarn{.theta = 5000, .factor = 4, .fast = 8, .slow = 1, .positions = 64, .whole = false};
+  double limit = 1.5;  // low enough that it is met
+
+  std::string config() const {
+    return fmt::format(
+        R"({{"architectures": ["GptOssForCausalLM"], "num_hidden_layers": {}, "vocab_size": {}, "hidden_size": {},
+        "intermediate_size": {}, "num_attention_heads": {}, "num_key_value_heads": {}, "head_dim": {},
+        "num_local_experts": {}, "num_experts_per_tok": {}, "max_position_embeddings": 256, "rms_norm_eps": 1e-5,
+        "rope_theta": 5000, "rope_scaling": {{"rope_type": "yarn", "factor": 4.0, "beta_fast": 8.0, "beta_slow": 1.0,
+        "truncate": false, "original_max_position_embeddings": 64}}, "attention_bias": true, "sliding_window": {},
+        "layer_types": ["{}"], "swiglu_limit": {}, "torch_dtype": "float32"}})",
+        kinds.size(), vocabulary, hidden, inner, heads, kv_heads, width, experts, per_token, window,
+        fmt::join(kinds, "\", \""), limit);
+  }
+
+  Tensors tensors() const {
+    Tensors t;
+    const auto n = [](std::size_t v) { return static_cast<std::int64_t>(v); };
+    const std::int64_t h = n(hidden), q = n(heads * width), kv = n(kv_heads * width), e = n(experts), i = n(inner);
+    t.add("model.embed_tokens.weight", {n(vocabulary), h}, 1);
+    t.add("model.norm.weight", {h}, 0.25, 1);
+    t.matrix("lm_head.weight", {n(vocabulary), h}, h);
+    for (std::size_t l = 0; l < kinds.size(); ++l) {
+      const std::string at = fmt::format("model.layers.{}.", l);
+      for (const char* name : {"input_layernorm", "post_attention_layernorm"})
+        t.add(at + name + ".weight", {h}, 0.25, 1);
+      for (const auto& [name, out, in] : {std::tuple("q_proj", q, h), std::tuple("k_proj", kv, h),
+                                          std::tuple("v_proj", kv, h), std::tuple("o_proj", h, q)}) {
+        t.matrix(at + "self_attn." + name + ".weight", {out, in}, in);
+        t.add(at + "self_attn." + name + ".bias", {out}, 0.5);
+      }
+      t.add(at + "self_attn.sinks", {n(heads)}, 2);
+      t.matrix(at + "mlp.router.weight", {e, h}, h);
+      t.add(at + "mlp.router.bias", {e}, 1);
+      t.matrix(at + "mlp.experts.gate_up_proj", {e, h, 2 * i}, h);
+      t.add(at + "mlp.experts.gate_up_proj_bias", {e, 2 * i}, 0.5);
+      t.matrix(at + "mlp.experts.down_proj", {e, i, h}, i);
+      t.add(at + "mlp.experts.down_proj_bias", {e, h}, 0.5);
+    }
+    return t;
+  }
+
+  void turn(Row& row, std::size_t position) const {
+    const double amplitude = 0.1 * std::log(yarn.factor) + 1;
+    for (std::size_t head = 0; head < row.size() / width; ++head)
+      for (std::size_t j = 0; j < width / 2; ++j) {
+        double& a = row[head * width + j];
+        double& b = row[head * width + j + width / 2];
+        const double angle = yarn.angle(position, j, width), c = amplitude * std::cos(angle),
+                     s = amplitude * std::sin(angle), turned = a * c - b * s;
+        b = b * c + a * s;
+        a = turned;
+      }
+  }
+
+  // The logits of the last token. Experts of token p are chosen[p]; where there are none yet, they are chosen and put
+  // there.
+  Row logits(const Tensors& t, const std::vector<std::int32_t>& tokens,
+             std::vector<std::set<std::size_t>>& chosen) const {
+    Rows x;
+    for (const std::int32_t token : tokens)
+      x.push_back(part(t["model.embed_tokens.weight"], static_cast<std::size_t>(token) * hidden, hidden));
+    const bool choose = chosen.empty();
+    for (std::size_t l = 0; l < kinds.size(); ++l) {
+      const std::string at = fmt::format("model.layers.{}.", l), self = at + "self_attn.";
+      const auto through = [&](const char* name, const Row& in) {
+        return sum(linear(t[self + name + ".weight"], in), t[self + name + ".bias"]);
+      };
+      Rows q, k, v;
+      for (std::size_t p = 0; p < x.size(); ++p) {
+        const Row in = norm(t[at + "input_layernorm.weight"], x[p], 1e-5);
+        q.push_back(through("q_proj", in));
+        k.push_back(through("k_proj", in));
+        v.push_back(through("v_proj", in));
+        turn(q[p], p);
+        turn(k[p], p);
+      }
+      for (std::size_t p = 0; p < x.size(); ++p) {
+        Row out(q[p].size());
+        const std::size_t first = kinds[l] == "sliding_attention" && p + 1 > window ? p + 1 - window : 0;
+        for (std::size_t head = 0; head < heads; ++head) {
+          const std::size_t kv = head / (heads / kv_heads) * width;
+          Row weight;
+          double total = std::exp(t[self + "sinks"][head]);
+          for (std::size_t j = first; j <= p; ++j) {
+            double score = 0;
+            for (std::size_t d = 0; d < width; ++d) score += q[p][head * width + d] * k[j][kv + d];
+            weight.push_back(std::exp(score / std::sqrt(static_cast<double>(width))));
+            total += weight.back();
+          }
+          for (std::size_t j = first; j <= p; ++j)
+            for (std::size_t d = 0; d < width; ++d) out[head * width + d] += weight[j - first] / total * v[j][kv + d];
+        }
+        x[p] = sum(x[p], through("o_proj", out));
+        const Row in = norm(t[at + "post_attention_layernorm.weight"], x[p], 1e-5);
+        const Row scores = sum(linear(t[at + "mlp.router.weight"], in), t[at + "mlp.router.bias"]);
+        if (choose && l == 0) chosen.push_back(greatest(scores, per_token));
+        double total = 0;
+        for (const std::size_t e : chosen[p]) total += std::exp(scores[e]);
+        for (const std::size_t e : chosen[p])
+          x[p] = sum(x[p], scaled(expert(t, at + "mlp.experts.", e, in), std::exp(scores[e]) / total));
+      }
+    }
+    return linear(t["lm_head.weight"], norm(t["model.norm.weight"], x.back(), 1e-5));
+  }
+
+  Row expert(const Tensors& t, const std::string& at, std::size_t e, const Row& in) const {
+    const Row &both = t[at + "gate_up_proj"], &both_bias = t[at + "gate_up_proj_bias"];
+    Row out = part(t[at + "down_proj_bias"], e * hidden, hidden);
+    for (std::size_t i = 0; i < inner; ++i) {
+      double gate = both_bias[e * 2 * inner + 2 * i], up = both_bias[e * 2 * inner + 2 * i + 1];
+      for (std::size_t d = 0; d < hidden; ++d) {
+        gate += in[d] * both[(e * hidden + d) * 2 * inner + 2 * i];
+        up += in[d] * both[(e * hidden + d) * 2 * inner + 2 * i + 1];
+      }
+      gate = std::min(gate, limit);
+      up = std::clamp(up, -limit, limit);
+      const double made = (up + 1) * gate * sigmoid(1.702 * gate);
+      for (std::size_t d = 0; d < hidden; ++d) out[d] += made * t[at + "down_proj"][(e * inner + i) * hidden + d];
+    }
+    return out;
+  }
+};
+
+// ---- graphs
+
+std::vector<std::byte> token_bytes(const std::vector<std::int32_t>& tokens) {
+  std::vector<std::byte> out(tokens.size() * sizeof(std::int32_t));
+  std::memcpy(out.data(), tokens.data(), out.size());
+  return out;
+}
+
+// All operands by name, where those of `given` have other values than their fills.
+Named evaluated(const OperatorGraph& graph, const std::string& folder, const Named& given) {
+  OperandBytes bytes(graph.operands.size());
+  for (const Operand& o : graph.operands) {
+    if (o.role == TensorRole::intermediate || o.role == TensorRole::output) continue;
+    if (const auto found = given.find(o.name); found != given.end()) {
+      bytes[o.id.value] = found->second;
+      continue;
+    }
+    std::vector<std::byte> own(static_cast<std::size_t>(*element_count(o.shape)) * bytes_of(o.dtype));
+    const auto read =
+        read_fill(o.fill, o.dtype, o.shape, std::vector<std::int64_t>(o.shape.size(), 0), o.shape, folder, own);
+    INFO(read.diagnostics().to_text());
+    REQUIRE(read.ok());
+    bytes[o.id.value] = own;
+  }
+  const auto done = evaluate(graph, {}, true, bytes);
+  INFO(done.diagnostics().to_text());
+  REQUIRE(done.ok());
+  Named out;
+  for (const Operand& o : graph.operands) {
+    const ElementBytes& all = bytes[o.id.value];
+    out.emplace(o.name, std::vector<std::byte>(all.begin(), all.end()));
+  }
+  return out;
+}
+
+// The greatest difference, in units of the greatest logit.
+double distance(const std::vector<std::byte>& made, const Row& due) {
+  REQUIRE(made.size() == due.size() * sizeof(float));
+  double most = 0, scale = 0;
+  for (std::size_t i = 0; i < due.size(); ++i) {
+    most = std::max(most, std::abs(element_as_double(DType::fp32, made, i) - due[i]));
+    scale = std::max(scale, std::abs(due[i]));
+  }
+  CHECK(scale > 0.1);
+  return most / scale;
+}
+
+const std::vector<std::int32_t> prompt = {17, 93, 4, 80, 55, 17, 0, 96};
+
+// fp32; a sink, bias, limit or expert that is not as the model has it is off by 0.001 and more.
+constexpr double tolerance = 2e-5;
+
+std::string routing_text(const std::vector<std::set<std::size_t>>& chosen) {
+  std::string text;
+  for (const auto& of_token : chosen) text += fmt::format("{}\n", fmt::join(of_token, ","));
+  return text;
+}
+
+OperatorGraph graph_of(const TemporaryFolder& folder, DecoderRequest request) {
+  request.routing = folder / "routing.csv";
+  const auto graph = read_hf_model(folder.path(), request);
+  INFO(graph.diagnostics().to_text());
+  REQUIRE(graph.ok());
+  return *graph;
+}
+
+// At once, and token by token: what a step makes is appended to the cache of the next. `chosen`: empty where the model
+// chooses (of one layer of experts, since a routing is one for all).
+template <class Model>
+void check_model(const Model& model, std::vector<std::set<std::size_t>> chosen) {
+  const Tensors tensors = model.tensors();
+  const Row due = model.logits(tensors, prompt, chosen);
+  const TemporaryFolder folder;
+  folder.write("config.json", model.config());
+  folder.write("model.safetensors", tensors.file());
+  folder.write("routing.csv", routing_text(chosen));
+  const auto length = static_cast<std::int64_t>(prompt.size());
+  for (const bool apart : {false, true}) {
+    const OperatorGraph whole =
+        graph_of(folder, {.phase = DecoderPhase::prefill, .context = length, .experts_parallel = apart});
+    const Named at_once = evaluated(whole, folder.path(), {{"tokens", token_bytes(prompt)}});
+    CHECK(distance(at_once.at("logits"), due) < tolerance);
+    if (apart) continue;
+    Named cache;
+    for (std::int64_t c = 1; c <= length; ++c) {
+      const auto place = static_cast<std::size_t>(c - 1);
+      folder.write("routing.csv", routing_text({chosen[place]}));
+      const OperatorGraph step = graph_of(folder, {.context = c});
+      Named given = {{"tokens", token_bytes({prompt[place]})}};
+      for (const Operand& o : step.operands) {
+        if (o.role != TensorRole::state) continue;
+        const auto& all = cache["present" + o.name.substr(5)];
+        const auto row = static_cast<std::size_t>(o.shape.back()) * sizeof(float);
+        const auto before = (static_cast<std::size_t>(o.shape[0]) - 1) * row;
+        REQUIRE(before <= all.size());
+        given[o.name].assign(all.end() - static_cast<std::ptrdiff_t>(before), all.end());
+        given[o.name].resize(before + row, std::byte{0xff});  // what the step is to replace
+      }
+      Named made = evaluated(step, folder.path(), given);
+      for (const Operator& op : step.operators) {
+        if (op.kind != OperatorKind::append) continue;
+        const auto& now = made.at(step.operand(op.out).name);
+        const auto row = static_cast<std::ptrdiff_t>(step.operand(op.out).shape.back()) * std::ptrdiff_t{sizeof(float)};
+        auto& all = cache["present" + step.operand(op.in[0]).name.substr(5)];
+        all.insert(all.end(), now.end() - row, now.end());
+      }
+      if (c == length) CHECK(made.at("logits") == at_once.at("logits"));  // to the bit: no sum is ordered otherwise
+    }
+    CHECK(!cache.empty());
+    for (const auto& [name, bytes] : cache) CHECK(bytes == at_once.at(name));
+    folder.write("routing.csv", routing_text(chosen));
+  }
+}
+
+const std::vector<std::set<std::size_t>> of_five = {{0, 3}, {1, 2}, {0, 1}, {2, 3}, {1, 3}, {0, 2}, {0, 3}, {2, 3}};
+
+}  // namespace
+
+TEST_CASE("gpt-oss chooses by scores with biases, and joins sinks to its softmax, in windows and without") {
+  check_model(GptOss{.kinds = {"full_attention"}}, {});
+  check_model(GptOss{.kinds = {"sliding_attention"}}, {});
+}
+
+TEST_CASE("gpt-oss's layers take turns between windows and all positions, and one of five experts gets no token") {
+  check_model(GptOss{.kinds = {"sliding_attention", "full_attention", "sliding_attention"}}, of_five);
+}
+
+}  // namespace rdusim::hf_mixture_test
