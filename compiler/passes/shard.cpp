@@ -53,7 +53,7 @@ bool is_stored(const SpatialProgram& p, const Operator& op) {
 }
 
 // RDU4101, RDU4104, RDU4109, RDU4110, RDU4116: whether this is a program that slicing makes sense of.
-void check_shardable(const SpatialProgram& p, Diagnostics& out) {
+void check_shardable(const SpatialProgram& p, const ShardPlan& plan, Diagnostics& out) {
   if (!p.operators) {
     out.error(Code::RDU4101, p.header.name,
               "the program carries no operator graph, so there is no specification to slice");
@@ -71,6 +71,10 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
       out.error(Code::RDU4116, place_of(p, o),
                 "operand '{}' is held in {} tensors; a program that is sharded holds each in one", o.name,
                 tensors[o.id.value]);
+  const bool in_pairs = plan.kind == ShardKind::none || plan.kind == ShardKind::tensor;
+  const bool some_by_one = std::any_of(
+      p.operators->operators.begin(), p.operators->operators.end(),
+      [&](const Operator& op) { return op.kind == OperatorKind::matmul && is_by_one_matrix(*p.operators, op); });
   const FirstTrip first_trip(p);
   for (const Operator& op : p.operators->operators) {
     const std::string where = place_of(p, op);
@@ -82,8 +86,10 @@ void check_shardable(const SpatialProgram& p, Diagnostics& out) {
       continue;
     }
     if (op.kind == OperatorKind::attention || op.kind == OperatorKind::rotary || is_move(op.kind)) continue;
-    // The right operand is cut along either of its axes; a slice of each matrix of a stack has gaps.
-    const bool one_matrix = op.in.size() == 2 && p.operators->operand(op.in[1]).shape.size() == 2;
+    // The right operand is cut along either of its axes; a slice of each matrix of a stack has gaps. Among operators that
+    // are sharded every chip carries out all of it.
+    const bool one_matrix = is_by_one_matrix(*p.operators, op);
+    if (op.kind == OperatorKind::matmul && !one_matrix && in_pairs && some_by_one) continue;
     if (op.kind != OperatorKind::matmul || !one_matrix) {
       out.error(Code::RDU4116, where, "'{}' is a {}{} that is not sharded yet", op.name, name_of(op.kind),
                 op.kind == OperatorKind::matmul ? " by a stack of matrices" : "");
@@ -669,7 +675,7 @@ Result<SpatialProgram> shard(const SpatialProgram& program, const ShardPlan& pla
     out.error(Code::RDU4116, where, "partial sums cross in the accumulator's type; another is not supported yet");
     return out;
   }
-  check_shardable(program, out);
+  check_shardable(program, plan, out);
   if (out.has_errors()) return out;
 
   Result<Cuts> cuts = cut(*program.operators, plan, target.native_tile, target.chips, where);

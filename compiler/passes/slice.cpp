@@ -214,6 +214,10 @@ std::vector<CutKind> choose_kinds(const OperatorGraph& graph, const ShardPlan& p
       continue;
     }
     if (!in_pairs) continue;
+    if (!is_by_one_matrix(graph, op)) {
+      kind = CutKind::none;
+      continue;
+    }
     const bool after_column = is_column(op.in[0]);
     const bool before_row = leads[op.out.value];
     if (after_column && fits(op, CutKind::row))
@@ -480,6 +484,10 @@ class Cutter {
 };
 
 }  // namespace
+
+bool is_by_one_matrix(const OperatorGraph& graph, const Operator& op) {
+  return op.in.size() == 2 && graph.operand(op.in[1]).shape.size() == 2;
+}
 
 Result<Cuts> cut(const OperatorGraph& graph, const ShardPlan& plan, std::uint32_t tile, std::uint32_t most_chips,
                  const std::string& where) {

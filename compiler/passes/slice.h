@@ -13,7 +13,7 @@
 // they all have. An operator that works row by row, and reads what another left scattered, works on those rows; so does
 // a gather that asks for it. An operator that one chip is to carry out alone (one) is, and its result is broadcast where
 // another chip reads it; operands that only such operators of one chip read lie there alone. Every other operator that is
-// no matmul is worked out by every chip whole (none).
+// no matmul is worked out by every chip whole (none), and so is a matmul by a stack of matrices.
 //
 // Slices are equal and whole tiles, unless the plan says otherwise:
 //
@@ -68,6 +68,9 @@ struct OperatorCut {
   ChipId home;  // one: who carries it out
   friend bool operator==(const OperatorCut&, const OperatorCut&) = default;
 };
+
+// Whether a matmul's right operand is one matrix, of which a part can be cut out.
+bool is_by_one_matrix(const OperatorGraph& graph, const Operator& op);
 
 struct Cuts {
   std::uint32_t chips = 1;

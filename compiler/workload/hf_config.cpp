@@ -178,7 +178,9 @@ class ConfigReader {
                     fmt::format("{} heads of {} columns are wider than {}", config_.heads, config_.head_width,
                                 DecoderLimits::attention_width));
     }
-    config_.attention_scale = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(config_.head_width, 1)));
+    const auto& latent = config_.latent;
+    const std::int64_t scored = latent ? latent->plain_width + latent->rotary_width : config_.head_width;
+    config_.attention_scale = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(scored, 1)));
     if (is(DecoderFamily::gemma2) || is(DecoderFamily::gemma3)) {
       if (const auto scalar = values_.number("query_pre_attn_scalar", least, 1e6)) {
         config_.attention_scale = 1 / std::sqrt(*scalar);
@@ -196,6 +198,7 @@ class ConfigReader {
     latent.plain_width = values_.required_integer("qk_nope_head_dim", 1, widest);
     latent.rotary_width = values_.required_integer("qk_rope_head_dim", 2, widest);
     latent.value_width = values_.required_integer("v_head_dim", 1, widest);
+    latent.interleaved = values_.boolean("rope_interleave").value_or(true);
     config_.head_width = std::max(latent.plain_width + latent.rotary_width, latent.value_width);
   }
 
@@ -290,6 +293,8 @@ class ConfigReader {
                   fmt::format("'beta_fast' {} is not above beta_slow {}", s.fast_turns, s.slow_turns));
     const auto grown = [&](double by) { return s.factor <= 1 ? 1.0 : 0.1 * by * std::log(s.factor) + 1; };
     const auto one = inner.number("mscale", least, no_limit), all = inner.number("mscale_all_dim", least, no_limit);
+    // DeepSeek's scores are scaled too: by the square of what one of cosines and sines would be.
+    if (config_.latent && all) config_.attention_scale *= grown(*all) * grown(*all);
     s.amplitude =
         inner.number("attention_factor", least, no_limit).value_or(one && all ? grown(*one) / grown(*all) : grown(1));
   }
@@ -372,16 +377,20 @@ class ConfigReader {
                        .per_token = values_.required_integer("num_experts_per_tok", 1, DecoderLimits::experts),
                        .intermediate = each,
                        .shared_intermediate = each * shared,
-                       .router_bias = true};
+                       .router_bias = true,
+                       .sigmoid_scores = true};
     if (config_.experts->shared_intermediate > DecoderLimits::intermediate) {
       values_.error(
           Code::RDU1043, "n_shared_experts",
           fmt::format("{} shared experts of {} columns are wider than {}", shared, each, DecoderLimits::intermediate));
     }
     for (const std::string_view key : {"n_group", "topk_group"}) values_.integer(key, 1, DecoderLimits::experts);
-    for (const std::string_view key : {"topk_method", "scoring_func"}) values_.text(key);
-    values_.number("routed_scaling_factor", least, no_limit);
-    values_.boolean("norm_topk_prob");
+    for (const auto& [key, known] : {std::pair("topk_method", "noaux_tc"), std::pair("scoring_func", "sigmoid")})
+      if (const auto given = values_.text(key); given && *given != known)
+        values_.error(Code::RDU1007, key,
+                      fmt::format("'{}' is '{}'; this architecture has {} only", key, *given, known));
+    config_.experts->routed_scale = values_.number("routed_scaling_factor", least, no_limit).value_or(2.5);
+    config_.experts->renormalised = values_.boolean("norm_topk_prob").value_or(true);
   }
 
   void read_activation() {

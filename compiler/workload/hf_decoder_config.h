@@ -93,6 +93,7 @@ struct LatentAttention {
   std::int64_t plain_width = 0;   // of a head's query and key, without positions
   std::int64_t rotary_width = 0;  // with them; one key for all heads
   std::int64_t value_width = 0;
+  bool interleaved = true;  // the file has the two columns of a rotating pair side by side, and not half a head apart
   friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
 };
 

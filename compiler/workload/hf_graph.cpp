@@ -199,7 +199,7 @@ class GraphBuilder {
   }
 
   OperandId reshape(const std::string& name, OperandId in, Extents shape) {
-    return apply(OperatorKind::reshape, name, {in}, std::move(shape));
+    return apply(OperatorKind::reshape, name, {in}, std::move(shape), {}, {.dtype = graph_.operand(in).dtype});
   }
 
   OperandId columns(const std::string& name, OperandId in, std::int64_t begin, std::int64_t end) {
@@ -210,13 +210,17 @@ class GraphBuilder {
   }
 
   OperandId norm(const std::string& name, OperandId in, std::int64_t rows, const DecoderWeight& w) {
+    return norm(name, in, rows, w, c_.epsilon, ResultOptions{});
+  }
+  OperandId norm(const std::string& name, OperandId in, std::int64_t rows, const DecoderWeight& w, double epsilon,
+                 const ResultOptions& result) {
     OperandId scale = weight(w);
     if (c_.norm_adds_one) {
       scale = apply(OperatorKind::add, name + ".one_more", {scale, shared_number("one", 1)}, w.shape);
     }
     OperatorAttributes a;
-    a.epsilon = c_.epsilon;
-    return apply(OperatorKind::rms_norm, name, {in, scale}, {rows, w.shape.front()}, std::move(a));
+    a.epsilon = epsilon;
+    return apply(OperatorKind::rms_norm, name, {in, scale}, {rows, w.shape.front()}, std::move(a), result);
   }
 
   // `in` in the dtype of linear layers. `a`: attributes of the operator that makes it so.
@@ -263,7 +267,8 @@ class GraphBuilder {
     const auto normed = [&](const std::string& name, OperandId in) {
       return norm(prefix_ + name, in, rows_, at(prefix_ + name + ".weight"));
     };
-    OperandId a = attention(index, normed("input_layernorm", x));
+    const OperandId seen = normed("input_layernorm", x);
+    OperandId a = c_.latent ? latent_attention(index, seen) : attention(index, seen);
     if (c_.norm_after) a = normed("post_attention_layernorm", a);
     x = apply(OperatorKind::add, prefix_ + "self_attn.residual", {x, a}, shape);
     const OperandId before = normed(c_.norm_after ? "pre_feedforward_layernorm" : "post_attention_layernorm", x);
@@ -272,17 +277,18 @@ class GraphBuilder {
     return apply(OperatorKind::add, prefix_ + "mlp.residual", {x, m}, shape);
   }
 
+  // What a step of decoding makes goes into the cache; what a prefill makes is the cache.
+  ResultOptions made(std::size_t index, const char* what) const {
+    if (decode_) return {};
+    return {.role = TensorRole::output, .name = fmt::format("present.{}.{}", index, what)};
+  }
+
   OperandId attention(std::size_t index, OperandId x) {
     const DecoderLayer& layer = c_.layers[index];
     const std::string at_attention = prefix_ + "self_attn.";
     const std::int64_t q_width = c_.query_width();
     const std::int64_t kv_width = c_.key_value_width();
-    // What a step of decoding makes goes into the cache; what a prefill makes is the cache.
-    const auto made = [&](const char* what) {
-      return decode_ ? ResultOptions{}
-                     : ResultOptions{.role = TensorRole::output, .name = fmt::format("present.{}.{}", index, what)};
-    };
-    const ResultOptions key = made("key"), value = made("value");
+    const ResultOptions key = made(index, "key"), value = made(index, "value");
     OperandId q;
     OperandId k;
     OperandId v;
@@ -321,6 +327,107 @@ class GraphBuilder {
     return linear(at_attention + "o_proj", out, {}, scattered_);
   }
 
+  // in w^T of a part of a weight, whose elements [out, in] begin at number `first`, or are in an order of their own.
+  OperandId part_product(const std::string& name, OperandId in, const DecoderWeight& w, std::int64_t out,
+                         std::int64_t inputs, std::int64_t first, Steps steps = {}) {
+    const OperandId matrix = part_of(w, name + ".weight", {out, inputs}, inputs, first, std::move(steps));
+    OperatorAttributes a;
+    a.transposed = true;
+    return apply(OperatorKind::matmul, name, {narrowed(in), matrix}, {rows_, out}, std::move(a));
+  }
+
+  // Rows of the heads' columns side by side as a stack of a matrix a head, and back.
+  OperandId by_head(const std::string& name, OperandId in, std::int64_t width) {
+    if (rows_ == 1) return reshape(name, in, {c_.heads, 1, width});
+    OperatorAttributes a;
+    a.axes = {1, 0, 2};
+    const OperandId apart = reshape(name + ".apart", in, {rows_, c_.heads, width});
+    return apply(OperatorKind::transpose, name, {apart}, {c_.heads, rows_, width}, std::move(a),
+                 {.dtype = graph_.operand(in).dtype});
+  }
+  OperandId by_row(const std::string& name, OperandId in, std::int64_t width) {
+    if (rows_ == 1) return reshape(name, in, {1, c_.heads * width});
+    OperatorAttributes a;
+    a.axes = {1, 0, 2};
+    const OperandId apart =
+        apply(OperatorKind::transpose, name + ".apart", {in}, {rows_, c_.heads, width}, std::move(a));
+    return reshape(name, apart, {rows_, c_.heads * width});
+  }
+
+  // Multi-head latent attention with kv_b absorbed: what it would make keys of multiplies the queries, what it would make
+  // values of multiplies what is attended. So all heads look at the narrow rows as they are cached, and no step expands
+  // the cache: of 4096 positions that would be 120 times the products of DeepSeek-V3's attention. Rotating columns are
+  // further columns of queries and keys, in a cache of their own. Where the file has pairs side by side, their rows of
+  // the matrices are read so that they lie half a head apart.
+  OperandId latent_attention(std::size_t index, OperandId x) {
+    const LatentAttention& l = *c_.latent;
+    const std::string self = prefix_ + "self_attn.";
+    const std::int64_t rank = l.key_value_rank, plain = l.plain_width, turning = l.rotary_width, value = l.value_width;
+    const std::int64_t query = plain + turning, half = turning / 2;
+    constexpr double epsilon = 1e-6;  // the library's, of the narrow rows' norms
+    const auto narrow_norm = [&](const char* name, OperandId in, const ResultOptions& result) {
+      return norm(self + name, in, rows_, at(self + name + ".weight"), epsilon, result);
+    };
+    // Rows of `turning` columns that rotate, `inputs` long, of each of `heads` parts of `stride` rows.
+    const auto pairs = [&](std::int64_t heads, std::int64_t stride, std::int64_t inputs) {
+      if (l.interleaved) return Steps{{heads, 2, half, inputs}, {stride * inputs, inputs, 2 * inputs, 1}};
+      return Steps{{heads, turning, inputs}, {stride * inputs, inputs, 1}};
+    };
+
+    OperandId narrow = x;
+    std::string from = "q_proj";
+    if (l.query_rank != 0) {
+      narrow = narrow_norm("q_a_layernorm", linear(self + "q_a_proj", x), {});
+      from = "q_b_proj";
+    }
+    const DecoderWeight& of_queries = at(self + from + ".weight");
+    const std::int64_t inputs = of_queries.shape.back();
+    const OperandId q = part_product(self + from + ".plain", narrow, of_queries, c_.heads * plain, inputs, 0,
+                                     {{c_.heads, plain, inputs}, {query * inputs, inputs, 1}});
+    OperandId q_turned = part_product(self + from + ".rotary", narrow, of_queries, c_.heads * turning, inputs,
+                                      plain * inputs, pairs(c_.heads, query, inputs));
+    q_turned = rotary(self + "q_rotary", q_turned, c_.heads, false, {});
+
+    const DecoderWeight& of_keys = at(self + "kv_a_proj_with_mqa.weight");
+    const OperandId latent =
+        narrow_norm("kv_a_layernorm", part_product(self + "kv_a_proj.latent", x, of_keys, rank, c_.hidden, 0),
+                    made(index, "latent"));
+    OperandId k_turned = part_product(self + "kv_a_proj.rotary", x, of_keys, turning, c_.hidden, rank * c_.hidden,
+                                      pairs(1, turning, c_.hidden));
+    k_turned = rotary(self + "k_rotary", k_turned, 1, false, made(index, "rotary"));
+
+    // The two parts of kv_b, a matrix a head each: [plain, rank] and [value, rank].
+    const DecoderWeight& kv_b = at(self + "kv_b_proj.weight");
+    const auto of_heads = [&](const char* name, std::int64_t columns, std::int64_t first) {
+      const std::int64_t stride = (plain + value) * rank;
+      return part_of(kv_b, self + name, {c_.heads, columns, rank}, rank, first * rank,
+                     {{c_.heads, columns, rank}, {stride, rank, 1}});
+    };
+    const OperandId keys = of_heads("kv_b_proj.keys.weight", plain, 0);
+    const OperandId values = of_heads("kv_b_proj.values.weight", value, plain);
+    const OperandId by = by_head(self + "q_by_head", narrowed(q), plain);
+    OperandId absorbed = apply(OperatorKind::matmul, self + "q_absorbed", {by, keys}, {c_.heads, rows_, rank});
+    absorbed = by_row(self + "q_by_row", absorbed, rank);
+
+    OperatorAttributes a;
+    a.heads = static_cast<std::uint32_t>(c_.heads);
+    a.kv_heads = 1;
+    a.scale = c_.attention_scale;
+    a.causal = true;
+    a.window = c_.layers[index].window;
+    const OperandId cache = cached(index, "latent", latent);
+    const Operands in = {stacked(self + "q_stacked", absorbed), cache, cache,
+                         stacked(self + "q_rotary_stacked", q_turned), cached(index, "rotary", k_turned)};
+    OperandId out = apply(OperatorKind::attention, self + "attention", in, stack_shape(positions_, c_.heads * rank), a);
+    if (batch_ != 1) out = reshape(self + "unstacked", out, {rows_, c_.heads * rank});
+    OperatorAttributes turned;
+    turned.transposed = true;
+    out =
+        apply(OperatorKind::matmul, self + "values", {by_head(self + "attended_by_head", narrowed(out), rank), values},
+              {c_.heads, rows_, value}, std::move(turned));
+    return linear(self + "o_proj", by_row(self + "values_by_row", out, value), {}, scattered_);
+  }
+
   OperandId head_norm(const std::string& name, OperandId in, std::int64_t heads) {
     const std::string full = prefix_ + "self_attn." + name;
     OperandId x = reshape(full + ".by_head", in, {rows_ * heads, c_.head_width});
@@ -339,7 +446,7 @@ class GraphBuilder {
     }
     OperatorAttributes a;
     a.heads = static_cast<std::uint32_t>(heads);
-    return apply(OperatorKind::rotary, name, {in, tables->first, tables->second}, {rows_, heads * c_.head_width},
+    return apply(OperatorKind::rotary, name, {in, tables->first, tables->second}, graph_.operand(in).shape,
                  std::move(a), result);
   }
 
@@ -360,7 +467,7 @@ class GraphBuilder {
     const std::int64_t window = c_.layers[index].window;
     const std::int64_t seen = window == 0 ? context_ : std::min(context_, window);
     if (!decode_) return now;
-    const Extents shape = stack_shape(seen, c_.key_value_width());
+    const Extents shape = stack_shape(seen, graph_.operand(fresh).shape.back());
     const std::string cache_name = fmt::format("cache.{}.{}", index, what);
     const OperandId cache =
         operand(cache_name, TensorRole::state, shape, types_.other, random_within(cache_name, -1, 1));
@@ -369,8 +476,8 @@ class GraphBuilder {
     return apply(OperatorKind::append, name + "_cached", {cache, now}, shape, std::move(a));
   }
 
-  OperandId mlp(OperandId x) {
-    const std::string at_mlp = prefix_ + "mlp.";
+  OperandId mlp(OperandId x) { return mlp(prefix_ + "mlp.", c_.intermediate, x); }
+  OperandId mlp(const std::string& at_mlp, std::int64_t width, OperandId x) {
     OperandId gate;
     OperandId up;
     if (c_.fused_projections) {
@@ -381,7 +488,7 @@ class GraphBuilder {
       gate = linear(at_mlp + "gate_proj", x);
       up = linear(at_mlp + "up_proj", x);
     }
-    const Extents shape = {rows_, c_.intermediate};
+    const Extents shape = {rows_, width};
     const OperandId activated = apply(activation(), at_mlp + "activation", {gate}, shape);
     const OperandId product = apply(OperatorKind::multiply, at_mlp + "gated", {activated, up}, shape);
     return linear(at_mlp + "down_proj", product, {}, scattered_);
@@ -413,6 +520,7 @@ class GraphBuilder {
     OperandId scores = apply(OperatorKind::matmul, name, {x, weight(at(name + ".weight"))}, shape, a);
     if (layer_weights_.contains(name + ".bias"))
       scores = apply(OperatorKind::add, name + ".biased", {scores, weight(at(name + ".bias"))}, shape);
+    if (c_.experts->router_bias && c_.experts->sigmoid_scores) return sigmoid_weights(name, scores);
     if (!c_.experts->renormalised) return apply(OperatorKind::softmax, name + ".weights", {scores}, shape);
     // exp(x - max) of it is zero, and it is exact in bf16.
     constexpr double never = -0x1p100;
@@ -425,6 +533,29 @@ class GraphBuilder {
     }
     const OperandId chosen = apply(OperatorKind::add, name + ".chosen", {scores, *not_chosen_}, shape);
     return apply(OperatorKind::softmax, name + ".weights", {chosen}, shape);
+  }
+
+  // DeepSeek-V3: each score's sigmoid, of those chosen its share, scaled. Groups, and the correction that is added to the
+  // scores, matter to the choice only, and that is given: the correction is in memory, and nobody reads it.
+  OperandId sigmoid_weights(const std::string& name, OperandId scores) {
+    const std::int64_t all = c_.experts->experts;
+    const Extents shape = {rows_, all}, column = {rows_, 1};
+    weight(at(name + ".e_score_correction_bias"));
+    if (!chosen_) {
+      ValuesFill mask;
+      for (const auto& chosen : routing_->of_tokens)
+        for (std::int64_t e = 0; e < all; ++e)
+          mask.floats.push_back(std::binary_search(chosen.begin(), chosen.end(), e) ? 1 : 0);
+      chosen_ = operand("experts.chosen", TensorRole::input, shape, types_.other, std::move(mask));
+    }
+    const OperandId open = apply(OperatorKind::sigmoid, name + ".open", {scores}, shape);
+    OperandId weights = apply(OperatorKind::multiply, name + ".chosen", {open, *chosen_}, shape);
+    if (c_.experts->renormalised) {
+      const OperandId sum = apply(OperatorKind::reduce_sum, name + ".sum", {weights}, column);
+      weights = apply(OperatorKind::divide, name + ".shares", {weights, sum}, shape);
+    }
+    return apply(OperatorKind::multiply, name + ".weights",
+                 {weights, shared_number("experts.scale", c_.experts->routed_scale)}, shape);
   }
 
   // A linear layer of one expert: its matrix, [out, in] where `transposed`, and its bias.
@@ -550,7 +681,9 @@ class GraphBuilder {
       const OperandId addend = rows_of(fmt::format("{}result.{}", at_moe, j), all, of_tokens);
       sum = sum ? apply(OperatorKind::add, fmt::format("{}sum.{}", at_moe, j), {*sum, addend}, shape) : addend;
     }
-    return *sum;
+    if (c_.experts->shared_intermediate == 0) return *sum;
+    const OperandId shared = mlp(at_moe + "shared_experts.", c_.experts->shared_intermediate, x);
+    return apply(OperatorKind::add, at_moe + "with_shared", {*sum, shared}, shape);
   }
 
   OperatorKind activation() const {
@@ -615,7 +748,7 @@ class GraphBuilder {
   std::map<OperandId, OperandId> narrowed_;
   std::map<std::string, OperandId> numbers_;  // that all layers share
   std::optional<ExpertRouting> routing_;      // where a layer has experts
-  std::optional<OperandId> not_chosen_;
+  std::optional<OperandId> not_chosen_, chosen_;
   std::array<std::optional<std::pair<OperandId, OperandId>>, 2> tables_;  // global, local
 };
 
@@ -640,12 +773,6 @@ std::string name_of_model(const std::string& file) {
 
 std::vector<std::string> not_expressible(const DecoderConfig& c) {
   std::vector<std::string> out;
-  if (c.experts) {
-    const bool any = std::any_of(c.layers.begin(), c.layers.end(), [](const DecoderLayer& l) { return l.experts; });
-    if (any && c.family == DecoderFamily::deepseek_v3)
-      out.push_back(fmt::format("a router that takes {} of {} experts", c.experts->per_token, c.experts->experts));
-  }
-  if (c.latent) out.emplace_back("latent attention, whose cache is shared by all heads");
   if (c.attention_cap) out.push_back(fmt::format("attention scores that are capped at {}", *c.attention_cap));
   if (!c.latent && c.rotary_columns != c.head_width)
     out.push_back(fmt::format("rotary embedding of {} of a head's {} columns", c.rotary_columns, c.head_width));

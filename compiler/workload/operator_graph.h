@@ -51,8 +51,6 @@ struct Operand {
 enum class OperatorKind : std::uint8_t {
   // out(m x n) = in0(m x k) in1(k x n); in0 and in1 of one dtype. `transposed`: in1 is n x k. Stacks: in0's and in1's
   // leading extents are equal, or in1's divide in0's (each matrix of in1 serves in0 / in1 consecutive ones).
-  // `heads` above 1: in0 is m x heads k, of which each head's columns are a matrix of their own; in1 is a stack of `heads`
-  // matrices (of rank 3), one a head, and out is m x heads n, head by head. Not `transposed`, nor `scattered`.
   matmul,
 
   // Point-wise, of two operands of one dtype.
@@ -95,7 +93,7 @@ enum class OperatorKind : std::uint8_t {
   // h kv_heads / heads. t_ij = (q_i . k_j) scale, the sum in rising d from zero as in a matmul; where `causal`, only
   // j <= i + c - m take part, and where `window` is not 0, only j > i + c - m - window; p = softmax of those;
   // (sum p_ij v_j) in rising j from zero, p_ij converted to v's dtype first.
-  // A fourth operand, of four or six, is a sink for each head, s(heads x 1 x 1): it takes part in the softmax after the
+  // A fourth operand, of four or six, is a sink for each head, s(heads x 1 x 1; of one head 1 x 1): it takes part in the softmax after the
   // keys, and has no value: m' = max(m, s); e_ij = exp(t_ij - m'); e_ij / (sum e_ij + exp(s - m')).
   // The last two, of five or six, are further columns of each head's queries and keys, q'(m x heads d') and k'(c x
   // kv_heads d'): t_ij = (q_i . k_j + q'_i . k'_j) scale, each product summed by itself.

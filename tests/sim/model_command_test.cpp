@@ -135,7 +135,7 @@ TEST_CASE("rdusim model: what is asked wrongly is refused, status 2") {
 
 TEST_CASE("rdusim model: every example is described") {
   for (const char* name : {"llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "mistral-7b", "qwen3-32b", "mixtral-8x7b",
-                           "smollm2-135m", "gpt-oss-20b"}) {
+                           "smollm2-135m", "gpt-oss-20b", "deepseek-v3"}) {
     const ModelRun r = run_model("model " + models + name + "/config.json --chips 16");
     CAPTURE(name);
     CHECK(r.status == 0);

@@ -272,6 +272,39 @@ TEST_CASE("fp8 casts what meets gpt-oss's matrices, those of the experts' stacks
   check_exact_pass(run(folder, {"--check", "exact"}));
 }
 
+// DeepSeek-V3's kind, small: a dense layer and two of experts.
+constexpr const char* deepseek = R"({
+  "architectures": ["DeepseekV3ForCausalLM"], "hidden_size": 128, "intermediate_size": 192, "moe_intermediate_size": 64,
+  "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 4, "n_routed_experts": 8,
+  "n_shared_experts": 1, "num_experts_per_tok": 2, "first_k_dense_replace": 1, "n_group": 4, "topk_group": 2,
+  "q_lora_rank": 64, "kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 32, "v_head_dim": 64,
+  "vocab_size": 211, "max_position_embeddings": 2048, "rms_norm_eps": 1e-6, "rope_theta": 10000,
+  "routed_scaling_factor": 2.5, "torch_dtype": "bfloat16"})";
+
+TEST_CASE("DeepSeek-V3's prompts and steps are exact, on one chip and several, with experts cut and apart") {
+  const Folder folder;
+  folder.write("config.json", deepseek);
+  for (const auto& [phase, context, batch] :
+       {std::tuple("prefill", "40", "1"), std::tuple("decode", "70", "1"), std::tuple("decode", "70", "5")}) {
+    CAPTURE(phase);
+    CAPTURE(batch);
+    for (const auto& [chips, experts] :
+         {std::pair("1", "sharded"), std::pair("2", "sharded"), std::pair("2", "parallel")}) {
+      CAPTURE(chips);
+      CAPTURE(experts);
+      rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--chips", chips, "--shard", "tensor", "--phase", phase,
+                 "--context", context, "--batch", batch, "--routing", recorded, "--experts", experts},
+                folder);
+      const Json report = run(folder, {"--check", "exact"});
+      check_exact_pass(report);
+      CHECK(list(report, "outputs").size() == 7);  // logits, and narrow and rotating rows of three layers
+    }
+  }
+  rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--context", "40", "--dtype", "fp8", "--routing", recorded},
+            folder);
+  check_exact_pass(run(folder, {"--check", "exact"}));
+}
+
 // Bytes of a program's weights by chip, of those whose names have `part`; but the constants that are no parameters.
 std::map<int, std::int64_t> weight_bytes(const Json& program, const std::string& part) {
   std::map<int, std::int64_t> bytes;
@@ -313,6 +346,29 @@ TEST_CASE("gpt-oss-20b compiles from its published dimensions, its weights in me
   const auto dealt = compiled(".experts.", {"--chips", "4", "--shard", "tensor", "--experts", "parallel", "--uneven"});
   CHECK(dealt.size() == 4);
   for (const auto& [chip, bytes] : dealt) CHECK(bytes == 2 * 2 * 8 * expert);
+}
+
+TEST_CASE("DeepSeek-V3 compiles from its published dimensions, its weights and caches in memory to the byte") {
+  const Folder folder;
+  folder.write("routing.csv", "3,40,77,101,130,166,200,255\n");
+  const std::string model = RDUSIM_SOURCE_DIR "/examples/deepseek-v3";
+  rdusim_ok({"compile", model, "-o", "prog.bin", "--context", "512", "--layers", "4", "--routing", "routing.csv"},
+            folder);
+  CHECK(text(run(folder, {"--timing-only"}), "verdict") == "pass");
+  const Json program = parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder).out);
+  // Three dense layers, and one of 256 experts and a shared one.
+  constexpr std::int64_t h = 7168, heads = 128;
+  constexpr std::int64_t attention =
+      1536 * h + 1536 + heads * 192 * 1536 + 576 * h + 512 + heads * 256 * 512 + h * heads * 128;
+  constexpr std::int64_t layer = attention + 2 * h, dense = 3 * h * 18432, mixture = 256 * h + 256 + 257 * 3 * h * 2048;
+  constexpr std::int64_t all = 2 * (4 * layer + 3 * dense + mixture + 2 * 129280 * h + h);
+  CHECK(weight_bytes(program, "").at(0) == all);
+  const Json sizes = parsed(rdusim_ok({"model", model, "--layers", "4", "--context", "512", "--json"}, folder).out);
+  CHECK(number(sizes, "parts", "all", "bytes") == all);
+  std::int64_t cache = 0;
+  for (const Json& t : list(program, "tensors"))
+    if (text(t, "role") == "state") cache += 2 * *list(t, "shape")[0].as_int64() * *list(t, "shape")[1].as_int64();
+  CHECK(cache == 4 * 512 * 576 * 2);
 }
 
 TEST_CASE("experts are dealt only where there are some, and in a way that there is") {

@@ -231,11 +231,18 @@ TEST_CASE("windows: Mistral's on every layer, Gemma 2's on every other, Gemma 3'
 
 TEST_CASE("experts: Mixtral's on every layer, DeepSeek's after the first three, Qwen's where its step says") {
   for (const DecoderLayer& l : config_of(shipped("mixtral-8x7b")).layers) CHECK(l.experts);
-  const DecoderConfig deepseek = config_of(published("deepseek-v3"));
+  const DecoderConfig deepseek = config_of(shipped("deepseek-v3"));
   CHECK(!deepseek.layers[2].experts);
   CHECK(deepseek.layers[3].experts);
   CHECK(deepseek.experts->shared_intermediate == 2048);
   CHECK(deepseek.latent->key_value_rank == 512);
+  CHECK(deepseek.latent->interleaved);
+  CHECK(deepseek.experts->routed_scale == 2.5);
+  const double grown = 0.1 * std::log(40.0) + 1;  // of mscale_all_dim 1
+  CHECK(deepseek.attention_scale == doctest::Approx(grown * grown / std::sqrt(192.0)).epsilon(1e-12));
+  std::string softmax = text_of(shipped("deepseek-v3"));
+  softmax.replace(softmax.find("\"sigmoid\""), 9, "\"softmax\"");
+  CHECK(parse_hf_config(softmax, "config.json").diagnostics().contains(Code::RDU1007));
   const DecoderConfig qwen = parsed(with_architecture(
       "Qwen3MoeForCausalLM", R"(, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
       "decoder_sparse_step": 2, "mlp_only_layers": [3])"));
@@ -291,7 +298,7 @@ TEST_CASE("weights published in fp32 stay so, and other types become bf16") {
 }
 
 TEST_CASE("a config with bytes changed, cut or put in is read or refused, never more") {
-  const std::string texts[] = {text_of(shipped("llama-3.1-8b")), text_of(published("deepseek-v3")),
+  const std::string texts[] = {text_of(shipped("llama-3.1-8b")), text_of(shipped("deepseek-v3")),
                                text_of(published("gemma-3-1b")), text_of(shipped("gpt-oss-20b"))};
   CHECK(rc::check([&] {
     std::string text = texts[*rc::gen::inRange<std::size_t>(0, 4)];

@@ -14,7 +14,7 @@ namespace {
 
 DecoderConfig named(const std::string& name) {
   const bool example = name.find("llama-3") == 0 || name == "mistral-7b" || name == "mixtral-8x7b" ||
-                       name == "qwen3-32b" || name == "smollm2-135m" || name == "gpt-oss-20b";
+                       name == "qwen3-32b" || name == "smollm2-135m" || name == "gpt-oss-20b" || name == "deepseek-v3";
   const auto config = read_hf_config(example ? RDUSIM_SOURCE_DIR "/examples/" + name
                                              : RDUSIM_SOURCE_DIR "/tests/compiler/workload/configs/" + name + ".json");
   REQUIRE_MESSAGE(config.ok(), name);

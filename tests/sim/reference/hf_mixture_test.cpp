@@ -256,6 +256,171 @@ struct GptOss {
   }
 };
 
+// ---- DeepSeek-V3
+
+struct DeepSeek {
+  std::size_t hidden = 40, heads = 3, dense = 56, inner = 24, experts = 6, per_token = 2, groups = 3, groups_kept = 2;
+  std::size_t query_rank = 20, rank = 16, plain = 8, turning = 6, value = 10, vocabulary = 97, layers = 2;
+  bool renormalised = true;
+  Yarn yarn{.theta = 5000, .factor = 4, .fast = 8, .slow = 1, .positions = 64, .whole = true};
+
+  double grown(double by) const { return 0.1 * by * std::log(yarn.factor) + 1; }
+
+  std::string config() const {
+    return fmt::format(
+        R"({{"architectures": ["DeepseekV3ForCausalLM"], "num_hidden_layers": {}, "vocab_size": {}, "hidden_size": {},
+        "intermediate_size": {}, "moe_intermediate_size": {}, "num_attention_heads": {}, "num_key_value_heads": {},
+        "n_routed_experts": {}, "n_shared_experts": 1, "num_experts_per_tok": {}, "n_group": {}, "topk_group": {},
+        "first_k_dense_replace": 1, "moe_layer_freq": 1, "topk_method": "noaux_tc", "scoring_func": "sigmoid",
+        "norm_topk_prob": {}, "routed_scaling_factor": 1.75, {} "kv_lora_rank": {}, "qk_nope_head_dim": {},
+        "qk_rope_head_dim": {}, "v_head_dim": {}, "max_position_embeddings": 256, "rms_norm_eps": 1e-6,
+        "rope_theta": 5000, "rope_scaling": {{"type": "yarn", "factor": 4, "beta_fast": 8, "beta_slow": 1,
+        "mscale": 1.0, "mscale_all_dim": 0.8, "original_max_position_embeddings": 64}}, "attention_bias": false,
+        "torch_dtype": "float32"}})",
+        layers, vocabulary, hidden, dense, inner, heads, heads, experts, per_token, groups, groups_kept, renormalised,
+        query_rank == 0 ? "" : fmt::format("\"q_lora_rank\": {},", query_rank), rank, plain, turning, value);
+  }
+
+  Tensors tensors() const {
+    Tensors t;
+    const auto n = [](std::size_t v) { return static_cast<std::int64_t>(v); };
+    const std::int64_t h = n(hidden);
+    t.add("model.embed_tokens.weight", {n(vocabulary), h}, 1);
+    t.add("model.norm.weight", {h}, 0.25, 1);
+    t.matrix("lm_head.weight", {n(vocabulary), h}, h);
+    for (std::size_t l = 0; l < layers; ++l) {
+      const std::string at = fmt::format("model.layers.{}.", l), self = at + "self_attn.";
+      const auto gated = [&](const std::string& name, std::size_t width) {
+        t.matrix(name + ".gate_proj.weight", {n(width), h}, h);
+        t.matrix(name + ".up_proj.weight", {n(width), h}, h);
+        t.matrix(name + ".down_proj.weight", {h, n(width)}, n(width));
+      };
+      for (const char* name : {"input_layernorm", "post_attention_layernorm"})
+        t.add(at + name + ".weight", {h}, 0.25, 1);
+      const std::int64_t queries = n(heads * (plain + turning));
+      if (query_rank != 0) {
+        t.matrix(self + "q_a_proj.weight", {n(query_rank), h}, h);
+        t.add(self + "q_a_layernorm.weight", {n(query_rank)}, 0.25, 1);
+        t.matrix(self + "q_b_proj.weight", {queries, n(query_rank)}, n(query_rank));
+      } else {
+        t.matrix(self + "q_proj.weight", {queries, h}, h);
+      }
+      t.matrix(self + "kv_a_proj_with_mqa.weight", {n(rank + turning), h}, h);
+      t.add(self + "kv_a_layernorm.weight", {n(rank)}, 0.25, 1);
+      t.matrix(self + "kv_b_proj.weight", {n(heads * (plain + value)), n(rank)}, n(rank));
+      t.matrix(self + "o_proj.weight", {h, n(heads * value)}, n(heads * value));
+      if (l == 0) {
+        gated(at + "mlp", dense);
+        continue;
+      }
+      t.matrix(at + "mlp.gate.weight", {n(experts), h}, h);
+      t.add(at + "mlp.gate.e_score_correction_bias", {n(experts)}, 0.5);
+      for (std::size_t e = 0; e < experts; ++e) gated(fmt::format("{}mlp.experts.{}", at, e), inner);
+      gated(at + "mlp.shared_experts", inner);
+    }
+    return t;
+  }
+
+  // Pairs lie side by side.
+  void turn(Row& row, std::size_t first, std::size_t position) const {
+    const double amplitude = grown(1) / grown(0.8);
+    for (std::size_t j = 0; j < turning / 2; ++j) {
+      double& a = row[first + 2 * j];
+      double& b = row[first + 2 * j + 1];
+      const double angle = yarn.angle(position, j, turning), c = amplitude * std::cos(angle),
+                   s = amplitude * std::sin(angle), turned = a * c - b * s;
+      b = b * c + a * s;
+      a = turned;
+    }
+  }
+
+  Row gated(const Tensors& t, const std::string& at, const Row& in) const {
+    const Row gate = linear(t[at + ".gate_proj.weight"], in), up = linear(t[at + ".up_proj.weight"], in);
+    Row made;
+    for (std::size_t i = 0; i < gate.size(); ++i) made.push_back(gate[i] * sigmoid(gate[i]) * up[i]);
+    return linear(t[at + ".down_proj.weight"], made);
+  }
+
+  std::set<std::size_t> choice(const Row& scores, const Row& correction) const {
+    Row corrected = sum(scores, correction), of_groups;
+    const std::size_t each = experts / groups;
+    for (std::size_t g = 0; g < groups; ++g) {
+      double score = 0;
+      const Row own = part(corrected, g * each, each);
+      for (const std::size_t e : greatest(own, 2)) score += own[e];
+      of_groups.push_back(score);
+    }
+    const auto kept = greatest(of_groups, groups_kept);
+    for (std::size_t e = 0; e < experts; ++e)
+      if (!kept.contains(e / each)) corrected[e] = -1e9;
+    return greatest(corrected, per_token);
+  }
+
+  // As GptOss::logits; keys and values of every position are worked out whole.
+  Row logits(const Tensors& t, const std::vector<std::int32_t>& tokens,
+             std::vector<std::set<std::size_t>>& chosen) const {
+    Rows x;
+    for (const std::int32_t token : tokens)
+      x.push_back(part(t["model.embed_tokens.weight"], static_cast<std::size_t>(token) * hidden, hidden));
+    const bool choose = chosen.empty();
+    const std::size_t query = plain + turning;
+    for (std::size_t l = 0; l < layers; ++l) {
+      const std::string at = fmt::format("model.layers.{}.", l), self = at + "self_attn.";
+      Rows q, keys, values, turned;
+      for (std::size_t p = 0; p < x.size(); ++p) {
+        const Row in = norm(t[at + "input_layernorm.weight"], x[p], 1e-6);
+        q.push_back(query_rank == 0
+                        ? linear(t[self + "q_proj.weight"], in)
+                        : linear(t[self + "q_b_proj.weight"], norm(t[self + "q_a_layernorm.weight"],
+                                                                   linear(t[self + "q_a_proj.weight"], in), 1e-6)));
+        for (std::size_t head = 0; head < heads; ++head) turn(q[p], head * query + plain, p);
+        const Row narrow = linear(t[self + "kv_a_proj_with_mqa.weight"], in);
+        turned.push_back(part(narrow, rank, turning));
+        turn(turned[p], 0, p);
+        const Row wide =
+            linear(t[self + "kv_b_proj.weight"], norm(t[self + "kv_a_layernorm.weight"], part(narrow, 0, rank), 1e-6));
+        keys.push_back(wide);
+        values.push_back(wide);
+      }
+      for (std::size_t p = 0; p < x.size(); ++p) {
+        Row out(heads * value);
+        for (std::size_t head = 0; head < heads; ++head) {
+          const std::size_t of_key = head * (plain + value), of_value = of_key + plain;
+          Row weight;
+          double total = 0;
+          for (std::size_t j = 0; j <= p; ++j) {
+            double score = 0;
+            for (std::size_t d = 0; d < plain; ++d) score += q[p][head * query + d] * keys[j][of_key + d];
+            for (std::size_t d = 0; d < turning; ++d) score += q[p][head * query + plain + d] * turned[j][d];
+            weight.push_back(std::exp(score / std::sqrt(static_cast<double>(query)) * grown(0.8) * grown(0.8)));
+            total += weight.back();
+          }
+          for (std::size_t j = 0; j <= p; ++j)
+            for (std::size_t d = 0; d < value; ++d)
+              out[head * value + d] += weight[j] / total * values[j][of_value + d];
+        }
+        x[p] = sum(x[p], linear(t[self + "o_proj.weight"], out));
+        const Row in = norm(t[at + "post_attention_layernorm.weight"], x[p], 1e-6);
+        if (l == 0) {
+          x[p] = sum(x[p], gated(t, at + "mlp", in));
+          continue;
+        }
+        Row scores = linear(t[at + "mlp.gate.weight"], in);
+        for (double& s : scores) s = sigmoid(s);
+        if (choose) chosen.push_back(choice(scores, t[at + "mlp.gate.e_score_correction_bias"]));
+        double total = 0;
+        for (const std::size_t e : chosen[p]) total += scores[e];
+        Row made = gated(t, at + "mlp.shared_experts", in);
+        for (const std::size_t e : chosen[p])
+          made = sum(made, scaled(gated(t, fmt::format("{}mlp.experts.{}", at, e), in),
+                                  1.75 * scores[e] / (renormalised ? total : 1)));
+        x[p] = sum(x[p], made);
+      }
+    }
+    return linear(t["lm_head.weight"], norm(t["model.norm.weight"], x.back(), 1e-6));
+  }
+};
+
 // ---- graphs
 
 std::vector<std::byte> token_bytes(const std::vector<std::int32_t>& tokens) {
@@ -381,6 +546,14 @@ TEST_CASE("gpt-oss chooses by scores with biases, and joins sinks to its softmax
 
 TEST_CASE("gpt-oss's layers take turns between windows and all positions, and one of five experts gets no token") {
   check_model(GptOss{.kinds = {"sliding_attention", "full_attention", "sliding_attention"}}, of_five);
+}
+
+TEST_CASE("DeepSeek-V3's heads look at the narrow rows as they would at the keys and values made of them") {
+  check_model(DeepSeek{}, {});
+}
+
+TEST_CASE("so do those whose queries are made directly, and whose experts' weights are not shares") {
+  check_model(DeepSeek{.query_rank = 0, .renormalised = false}, {});
 }
 
 }  // namespace rdusim::hf_mixture_test
