@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/certificate/moves.h"
 #include "compiler/ir/trips.h"
 
 namespace rdusim {
@@ -34,12 +33,13 @@ CoverageChecker::CoverageChecker(const Instances& instances, Violations& violati
     : instances_(instances), violations_(violations), tensors_(instances.program().tensors.size()) {
   const SpatialProgram& p = instances.program();
   const std::vector<bool> stored = stored_tensors(p);
+  const certificate::AppendedRows appended(p);
   for (const Tensor& t : p.tensors) {
     if (!stored[t.id.value]) continue;
     Writes& w = tensors_[t.id.value];
     w.stored = true;
     w.view = matrix_view(t);
-    w.kept = kept_rows(p, t, w.view);
+    w.kept = kept_rows(appended, t, w.view);
     w.times = WriteCounts(w.view.rows - rows_in(w.kept), w.view.cols);
   }
   for (const Stage& s : p.stages) {
@@ -49,10 +49,10 @@ CoverageChecker::CoverageChecker(const Instances& instances, Violations& violati
   }
 }
 
-std::vector<CoverageChecker::RowRange> CoverageChecker::kept_rows(const SpatialProgram& program, const Tensor& t,
-                                                                  const MatrixView& view) {
+std::vector<CoverageChecker::RowRange> CoverageChecker::kept_rows(const certificate::AppendedRows& appended,
+                                                                  const Tensor& t, const MatrixView& view) {
   std::vector<RowRange> boxes, kept;
-  for (const certificate::Box& box : certificate::kept_by_appends(program, t)) {
+  for (const certificate::Box& box : appended.kept(t)) {
     const std::uint64_t begin = std::max(box.row, view.row), end = std::min(box.row + box.rows, view.row + view.rows);
     if (begin < end) boxes.push_back({begin - view.row, end - view.row});
   }
@@ -85,11 +85,12 @@ std::uint64_t CoverageChecker::Writes::row_at(std::uint64_t place) const {
 
 Bytes CoverageChecker::bytes_needed(const SpatialProgram& program) {
   const std::vector<bool> stored = stored_tensors(program);
+  const certificate::AppendedRows appended(program);
   Bytes n = 0;
   for (const Tensor& t : program.tensors) {
     if (!stored[t.id.value]) continue;
     const MatrixView v = matrix_view(t);
-    const std::uint64_t rows = v.rows - rows_in(kept_rows(program, t, v));
+    const std::uint64_t rows = v.rows - rows_in(kept_rows(appended, t, v));
     n += WriteCounts::bytes_of_heads(rows, v.cols) + rows * v.cols / 8;
   }
   return n;

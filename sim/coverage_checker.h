@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/certificate/moves.h"
 #include "models/events/events.h"
 #include "sim/instances.h"
 #include "sim/places.h"
@@ -34,7 +35,8 @@ class CoverageChecker final : public EventSink {
     std::uint64_t begin = 0, end = 0;
   };
   // Of a tensor that is stored, the rows of its view that are kept.
-  static std::vector<RowRange> kept_rows(const SpatialProgram& program, const Tensor& t, const MatrixView& view);
+  static std::vector<RowRange> kept_rows(const certificate::AppendedRows& appended, const Tensor& t,
+                                         const MatrixView& view);
 
   struct Writes {
     bool stored = false;

@@ -108,7 +108,9 @@ Finding write_coverage(const Subject& s, const Provenance& provenance, std::vect
     }
   // Slices of one operand, each once however many hold it.
   std::map<OperandId, std::map<Box, std::uint32_t>> slices;
+  std::map<OperandId, const Tensor*> any;  // of the operand: they agree on the whole
   for (const Tensor& t : s.p.tensors) {
+    any[t.operand] = &t;
     const bool must = t.role == TensorRole::output || t.role == TensorRole::intermediate;
     if (!must && stores.count(t.id) == 0) continue;
     if (const std::string wrong = unreadable(t); !wrong.empty()) {
@@ -118,6 +120,7 @@ Finding write_coverage(const Subject& s, const Provenance& provenance, std::vect
     ++slices[t.operand][slice_of(t)];
     if (must && stores.count(t.id) == 0) fault(refuted("tensor '{}' is never stored", t.name));
   }
+  const AppendedRows appended(s.p);
   for (const auto& [id, stages] : stores) {
     const Tensor& t = s.p.tensor(id);
     OutputClaim claim{id, slice_of(t).elements(), slices[t.operand][slice_of(t)], 1};
@@ -143,7 +146,7 @@ Finding write_coverage(const Subject& s, const Provenance& provenance, std::vect
     }
     std::vector<Box> boxes;
     std::string wrong = join_parts(std::move(writes), boxes);
-    const std::vector<Box> kept = kept_by_appends(s.p, t);
+    const std::vector<Box> kept = appended.kept(t);
     boxes.insert(boxes.end(), kept.begin(), kept.end());
     if (wrong.empty()) wrong = gap_or_overlap(std::move(boxes), slice_of(t));
     if (!wrong.empty()) fault(refuted("tensor '{}': {}", t.name, wrong));
@@ -152,12 +155,10 @@ Finding write_coverage(const Subject& s, const Provenance& provenance, std::vect
     fault(unchecked("the stores write {} pages; {} are looked at", writes_in_all, most_writes));
   for (const auto& [operand, of] : slices) {
     std::vector<Box> boxes;
-    const Tensor* any = nullptr;
-    for (const Tensor& t : s.p.tensors)
-      if (t.operand == operand) any = &t;
+    const Tensor& t = *any.at(operand);
     for (const auto& [box, count] : of) boxes.push_back(box);
-    const std::string wrong = gap_or_overlap(std::move(boxes), whole_of(*any));
-    if (!wrong.empty()) fault(refuted("the slices of '{}': {}", any->name, wrong));
+    const std::string wrong = gap_or_overlap(std::move(boxes), whole_of(t));
+    if (!wrong.empty()) fault(refuted("the slices of '{}': {}", t.name, wrong));
   }
   return finding;
 }

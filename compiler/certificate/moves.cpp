@@ -161,22 +161,27 @@ const Operator* mover_into(const SpatialProgram& p, OperandId o, std::optional<O
   return op.out.value < holder.size() && holder[op.out.value] == o ? &op : nullptr;
 }
 
-std::vector<Box> kept_by_appends(const SpatialProgram& p, const Tensor& t) {
+AppendedRows::AppendedRows(const SpatialProgram& p) : known_(p.operators.has_value()) {
+  if (!known_) return;
+  const std::vector<OperandId> holder = holders(*p.operators);
+  for (const Operator& op : p.operators->operators)
+    if (op.kind == OperatorKind::append && sound(*p.operators, op)) {
+      const std::uint64_t begin = extent(op.attributes.begin[0]);
+      const auto& rows = p.operators->operand(op.in[1]).shape;
+      replaced_[holder[op.out.value]].emplace_back(begin, begin + extent(rows[rows.size() - 2]));
+    }
+  for (auto& [operand, list] : replaced_) std::sort(list.begin(), list.end());
+}
+
+std::vector<Box> AppendedRows::kept(const Tensor& t) const {
   std::vector<Box> kept;
-  if (!p.operators || t.role != TensorRole::state || t.whole.size() < 2 || t.shape.size() != t.whole.size() ||
+  if (!known_ || t.role != TensorRole::state || t.whole.size() < 2 || t.shape.size() != t.whole.size() ||
       t.offset.size() != t.whole.size())
     return kept;
   const std::size_t last = t.whole.size() - 1;
   const std::uint64_t rows = extent(t.whole[last - 1]), cols = extent(t.shape[last]);
   const std::uint64_t first_col = extent(t.offset[last]);
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> replaced;
-  const std::vector<OperandId> holder = holders(*p.operators);
-  for (const Operator& op : p.operators->operators)
-    if (op.kind == OperatorKind::append && holder[op.out.value] == t.operand && sound(*p.operators, op)) {
-      const std::uint64_t begin = std::min(extent(op.attributes.begin[0]), rows);
-      replaced.emplace_back(begin, std::min(begin + extent(p.operators->operand(op.in[1]).shape[last - 1]), rows));
-    }
-  std::sort(replaced.begin(), replaced.end());
+  const auto list = replaced_.find(t.operand);
   std::uint64_t matrices = 1;
   for (std::size_t d = 0; d + 1 < last; ++d) matrices *= extent(t.whole[d]);
   for (std::uint64_t m = 0; m < matrices; ++m) {
@@ -184,10 +189,11 @@ std::vector<Box> kept_by_appends(const SpatialProgram& p, const Tensor& t) {
     const auto keep = [&](std::uint64_t end) {
       if (end > next) kept.push_back({m * rows + next, first_col, end - next, cols});
     };
-    for (const auto& [begin, end] : replaced) {
-      keep(begin);
-      next = std::max(next, end);
-    }
+    if (list != replaced_.end())
+      for (const auto& [begin, end] : list->second) {
+        keep(std::min(begin, rows));
+        next = std::max(next, std::min(end, rows));
+      }
     keep(rows);
   }
   return kept;

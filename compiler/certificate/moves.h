@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/certificate/pages.h"
@@ -31,9 +33,18 @@ std::vector<OperandId> holders(const OperatorGraph& graph);
 // The operator that moves what it has loaded into tensors of operand `o`, if `by` does.
 const Operator* mover_into(const SpatialProgram& program, OperandId o, std::optional<OperatorId> by);
 
-// The blocks of a state that no append of the program replaces, of the columns that `t` has of it: nobody has to write
-// them. Nothing where `t` is no state.
-std::vector<Box> kept_by_appends(const SpatialProgram& program, const Tensor& t);
+// Which rows of its states a program's appends replace.
+class AppendedRows {
+ public:
+  explicit AppendedRows(const SpatialProgram& program);
+  // The blocks of a state that no append replaces, of the columns that `t` has of it: nobody has to write them. Nothing
+  // where `t` is no state.
+  std::vector<Box> kept(const Tensor& t) const;
+
+ private:
+  bool known_ = false;  // the program says its operators
+  std::map<OperandId, std::vector<std::pair<std::uint64_t, std::uint64_t>>> replaced_;  // by holder: rising
+};
 
 // Whether what a move does to one instance's pages, moved as a whole, it does to another's: then the checker may look
 // at one of them. It does of matrices whose rows and columns keep their order.

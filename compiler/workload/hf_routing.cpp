@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "compiler/support/file.h"
+#include "compiler/support/units.h"
 
 namespace rdusim {
 

@@ -112,7 +112,7 @@ TEST_CASE("an append replaces its rows, and leaves all others to the state") {
   state.role = TensorRole::state;
   state.shape = state.whole = {2, 8, 3};
   state.offset = {0, 0, 0};
-  CHECK(kept_by_appends(p, state) == std::vector<Box>{{0, 0, 5, 3}, {7, 0, 1, 3}, {8, 0, 5, 3}, {15, 0, 1, 3}});
+  CHECK(AppendedRows(p).kept(state) == std::vector<Box>{{0, 0, 5, 3}, {7, 0, 1, 3}, {8, 0, 5, 3}, {15, 0, 1, 3}});
 }
 
 TEST_CASE("attributes that no workload can have are refused, not followed") {
