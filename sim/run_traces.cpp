@@ -32,11 +32,11 @@ Result<RunTraces> RunTraces::open(const LoadedProgram& loaded, const TraceOption
             Roster::most_instances);
     return d;
   }
-  return open(roster, encode(loaded.program), options, run);
+  return open(roster, encode(loaded.program), options, run, {});
 }
 
 Result<RunTraces> RunTraces::open(const Roster& roster, const std::string& program, const TraceOptions& options,
-                                  const std::string& run) {
+                                  const std::string& run, const std::string& filtered) {
   RunTraces t;
   t.roster_ = std::make_unique<Roster>(roster);
   TraceScope scope;
@@ -46,7 +46,9 @@ Result<RunTraces> RunTraces::open(const Roster& roster, const std::string& progr
   scope.from = options.from.value_or(scope.from);
   scope.to = options.to.value_or(scope.to);
   scope.limit = options.limit;
-  const LogHead head{std::string(version), run, fmt::format("{}", fmt::join(options.filters, " "))};
+  const LogHead head{std::string(version), run,
+                     fmt::format("{}{}{}", filtered, filtered.empty() || options.filters.empty() ? "" : " ",
+                                 fmt::join(options.filters, " "))};
   for (const std::string& file : options.files) {
     Diagnostics d = t.add(file, scope, head, program);
     if (d.has_errors()) return d;

@@ -35,9 +35,9 @@ class RunTraces {
  public:
   // `run`: JSON for a replay. Errors: RDU8016, RDU8018, RDU8019, RDU5008, RDU6006 too many units.
   static Result<RunTraces> open(const LoadedProgram& loaded, const TraceOptions& options, const std::string& run);
-  // The same of a log that is converted; `program`: prog.bin.
+  // The same of a log that is converted; `program`: prog.bin; `filtered`: the filters that it was written with.
   static Result<RunTraces> open(const Roster& roster, const std::string& program, const TraceOptions& options,
-                                const std::string& run);
+                                const std::string& run, const std::string& filtered);
 
   // Who listens; empty where nothing was asked for. They stay valid when this is moved.
   std::vector<EventSink*> sinks() const;

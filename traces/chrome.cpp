@@ -98,6 +98,7 @@ Result<TraceSize> ChromeWriter::finish(const TraceEnd& end) {
   TraceSize size;
   size.events = slices_.events();
   size.dropped = slices_.dropped();
+  size.dropped += end.lost;
   size.dropped.limit = left_out_;
   // The last element of the list, so that none of the others need know whether it is.
   text_ += fmt::format(

@@ -422,6 +422,12 @@ Result<CriticalPath> critical_path_of(EventLogReader& log, std::size_t most) {
   Each each([&fold](const auto& e) { fold(e); });
   auto end = log.read(each);
   if (!end) return end.diagnostics();
+  if (end->dropped.total() != 0) {
+    Diagnostics d;
+    d.error(Code::RDU8015, "event log", "{} events were left out of it, and what set the total may be among them",
+            with_commas(end->dropped.total()));
+    return d;
+  }
   CriticalPath path = fold.finish(end->end ? end->end->cycles : end->last);
   path.notes = end->notes;
   return path;

@@ -52,7 +52,7 @@ struct CriticalPath {
   Diagnostics notes;
 };
 
-// With the `most` longest pieces. Errors: RDU8012, RDU8013.
+// With the `most` longest pieces. Errors: RDU8012, RDU8013, RDU8015.
 Result<CriticalPath> critical_path_of(EventLogReader& log, std::size_t most);
 
 // The sums by kind of piece and by unit, the `most` longest pieces in time, and the slack of the `most` units that are

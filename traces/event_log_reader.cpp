@@ -286,6 +286,9 @@ Result<LogEnd> EventLogReader::read(EventSink& sink, const LogWindow& window) {
                                       offset, end.events, end.last);
     d.suggest("what was read up to the cut stands; trace the run again for the rest");
   };
+  const auto partial = [&](const std::string& what) {
+    end.notes.warning(Code::RDU8015, name_, "{}: the answer is about what it has", what);
+  };
   bool first = true;
   for (;;) {
     auto block = pending_ ? Result<std::optional<Block>>(std::exchange(pending_, std::nullopt)) : next();
@@ -315,7 +318,10 @@ Result<LogEnd> EventLogReader::read(EventSink& sink, const LogWindow& window) {
         cut(b.offset);
         return end;
       }
-      if (last_ > window.to) return end;
+      if (last_ > window.to) {
+        if (!head_.filter.empty()) partial(fmt::format("the log keeps only {}", head_.filter));
+        return end;
+      }
       continue;
     }
     if (b.type != log_block::end) return malformed(fmt::format("the block at byte {} is of no known type", b.offset));
@@ -331,6 +337,10 @@ Result<LogEnd> EventLogReader::read(EventSink& sink, const LogWindow& window) {
     end.dropped = {in.varint(), in.varint(), in.varint()};
     t.outcome = in.text();
     if (in.failed() || !in.done()) return malformed("how the run ended is malformed");
+    if (end.dropped.total() != 0)
+      partial(fmt::format("{} events were left out of it: {} by a filter, {} by a window, {} by a limit",
+                          with_commas(end.dropped.total()), with_commas(end.dropped.filter),
+                          with_commas(end.dropped.window), with_commas(end.dropped.limit)));
     end.end = std::move(t);
     return end;
   }

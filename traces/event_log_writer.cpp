@@ -237,6 +237,7 @@ Result<TraceSize> EventLogWriter::finish(const TraceEnd& end) {
   flush();
   TraceSize size;
   size.events = events_;
+  dropped_ += end.lost;
   size.dropped = dropped_;
   std::string payload;
   put_text(payload, end.reason);

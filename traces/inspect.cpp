@@ -275,7 +275,7 @@ Result<LogEnd> inspect_timeline(EventLogReader& log, const std::string& name, co
   return end;
 }
 
-Result<std::string> inspect_occupancy(EventLogReader& log, const std::string& name) {
+Result<Drawing> inspect_occupancy(EventLogReader& log, const std::string& name) {
   const Roster& r = log.roster();
   const auto buffer = find_buffer(r, name);
   if (!buffer) return buffer.diagnostics();
@@ -315,7 +315,7 @@ Result<std::string> inspect_occupancy(EventLogReader& log, const std::string& na
     path += fmt::format("H{:.2f}V{:.2f}", x(static_cast<double>(steps[i].first)), y(steps[i].second));
   path += fmt::format("H{:.2f}", x(last));
   const std::string title = xml_text(r.describe(*buffer));
-  return fmt::format(
+  std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" font-family=\"sans-serif\" "
       "font-size=\"12\">\n<title>pages held in {}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
       "<text x=\"{:.0f}\" y=\"18\">pages held in {}, depth {}</text>\n"
@@ -325,6 +325,7 @@ Result<std::string> inspect_occupancy(EventLogReader& log, const std::string& na
       "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n</svg>\n",
       width + left + 20, height + top + 30, title, left, title, b.depth, left, y(b.depth), left + width, path, left,
       top + height + 18, left + width, top + height + 18, static_cast<Cycle>(last), left - 6, y(b.depth) + 4, b.depth);
+  return Drawing{std::move(svg), end->notes};
 }
 
 }  // namespace rdusim

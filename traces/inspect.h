@@ -39,8 +39,12 @@ Result<Inspected> inspect_difference(EventLogReader& a, EventLogReader& b, Event
 Result<LogEnd> inspect_timeline(EventLogReader& log, const std::string& name, const LogWindow& window, bool json,
                                 const std::function<void(std::string_view)>& out);
 
-// Pages held in a buffer instance over time, as an SVG. Errors: RDU8017.
-Result<std::string> inspect_occupancy(EventLogReader& log, const std::string& buffer);
+struct Drawing {
+  std::string svg;
+  Diagnostics notes;
+};
+// Pages held in a buffer instance over time. Errors: RDU8017.
+Result<Drawing> inspect_occupancy(EventLogReader& log, const std::string& buffer);
 
 // "x" or "x#3" of a buffer. Errors: RDU8017.
 Result<BufferAt> find_buffer(const Roster& roster, const std::string& name);

@@ -217,6 +217,7 @@ Result<TraceSize> PerfettoWriter::finish(const TraceEnd& end) {
   TraceSize size;
   size.events = slices_.events();
   size.dropped = slices_.dropped();
+  size.dropped += end.lost;
   size.dropped.limit = left_out_;
   if (size.dropped.total() != 0) tell_dropped(size.dropped, std::min(end.cycles, scope_.to));
   file_.write(bytes_);

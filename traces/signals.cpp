@@ -204,6 +204,7 @@ TraceSize Signals::finish(const TraceEnd& end) {
   TraceSize size;
   size.events = events_;
   size.dropped = dropped_;
+  size.dropped += end.lost;
   return size;
 }
 

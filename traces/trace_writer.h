@@ -16,6 +16,10 @@ struct LeftOut {
   std::uint64_t filter = 0;  // left out by --trace-filter
   std::uint64_t window = 0;  // outside --trace-from and --trace-to
   std::uint64_t limit = 0;   // after --trace-limit was reached
+  LeftOut& operator+=(const LeftOut& other) {
+    filter += other.filter, window += other.window, limit += other.limit;
+    return *this;
+  }
   std::uint64_t total() const { return filter + window + limit; }
   friend bool operator==(const LeftOut&, const LeftOut&) = default;
 };
@@ -25,6 +29,7 @@ struct TraceEnd {
   std::string reason;  // "finished", "quiescent", "stopped", "max-cycles"
   Cycle cycles = 0;
   std::string outcome;  // JSON, for a replay
+  LeftOut lost{};       // before the writer was told: by the log that is converted
 };
 
 // What was written.

@@ -400,6 +400,15 @@ Result<Request> run_request(Raw& raw) {
     if (!r.trace.limit)
       return usage(fmt::format("--trace-limit: '{}' is not a size such as 8GB or 512MiB", raw.trace_limit));
   }
+  if (r.trace.files.empty() && (!r.trace.filters.empty() || r.trace.from || r.trace.to || r.trace.limit))
+    return usage("--trace-filter, --trace-from, --trace-to and --trace-limit are of a --trace or --vcd");
+  if (r.trace.from && r.trace.to && *r.trace.from > *r.trace.to)
+    return usage(fmt::format("--trace-from {} comes after --trace-to {}", *r.trace.from, *r.trace.to));
+  std::vector<std::string> written = r.trace.files;
+  if (!r.report.empty()) written.push_back(r.report);
+  std::sort(written.begin(), written.end());
+  if (const auto twice = std::adjacent_find(written.begin(), written.end()); twice != written.end() && *twice != "-")
+    return usage(fmt::format("'{}' would be written twice", *twice));
   if (r.json && r.report == "-") return usage("--json and --report - both write the report to standard output");
   return Request(std::move(r));
 }

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "compiler/support/file.h"
 #include "sim/cli/commands.h"
@@ -188,10 +190,15 @@ ExitStatus run(RunRequest request, std::atomic<bool>& stop) {
 
   if (!request.trace.files.empty()) {
     const EventEstimate estimate = estimate_events(loaded->program, loaded->target);
-    for (const std::string& file : request.trace.files)
+    for (const std::string& file : request.trace.files) {
+      const std::string_view format = format_of(file).value_or("");
+      if (format.empty()) continue;  // is refused below
+      std::error_code none;
+      const auto carried = format == "event-log" ? std::filesystem::file_size(request.program, none) : 0;
       write_err(fmt::format("trace       {}: about {} events, {}, unless filtered\n", file,
                             with_commas(estimate.events()),
-                            format_bytes(estimate_bytes(estimate, format_of(file).value_or("")))));
+                            format_bytes(estimate_bytes(estimate, format) + (none ? 0 : carried))));
+    }
   }
   auto result = [&] {
     const Progress progress(reached, pages, expected_pages(loaded->program, !why_no_reuse(options)));

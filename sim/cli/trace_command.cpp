@@ -63,7 +63,9 @@ CommandWords words(TraceRequest& r) {
           {"diff",
            "where two traces first differ, then stage by stage",
            "rdusim trace diff old.rdulog new.rdulog",
-           {log, {"other", "the other one", &r.other, true}, json}},
+           {{"log", "what `rdusim run --trace FILE.rdulog` wrote", &r.log, true},
+            {"other", "the other one", &r.other, true},
+            json}},
           {"convert",
            "writes it in another form",
            "rdusim trace convert run.rdulog -o run.pftrace --filter chip=0..3",
@@ -98,6 +100,7 @@ Result<LogWindow> window_of(const TraceRequest& r) {
     if (!n) return usage(fmt::format("{}: '{}' is not a cycle", name, *text));
     *to = *n;
   }
+  if (w.from > w.to) return usage(fmt::format("--from {} comes after --to {}", w.from, w.to));
   return w;
 }
 
@@ -141,13 +144,15 @@ ExitStatus convert(const TraceRequest& r, EventLogReader& log) {
   }
   const auto program = log.program();
   if (!program) return fail(program.diagnostics());
-  auto traces = RunTraces::open(log.roster(), *program, options, log.head().run);
+  auto traces = RunTraces::open(log.roster(), *program, options, log.head().run, log.head().filter);
   if (!traces) return fail(traces.diagnostics());
   traces->use(log.provenance());
   const auto end = log.read(*traces->sinks().front());
   if (!end) return fail(end.diagnostics());
   report(end->notes);
-  const auto rows = traces->finish(end->end.value_or(TraceEnd{"cut", end->last, "null"}));
+  TraceEnd how = end->end.value_or(TraceEnd{"cut", end->last, "null", {}});
+  how.lost = end->dropped;
+  const auto rows = traces->finish(how);
   if (!rows) return fail(rows.diagnostics());
   const TraceSize& size = rows->front().size;
   std::string text = fmt::format("{} events, {}", with_commas(size.events), format_bytes(size.bytes));
@@ -178,6 +183,7 @@ ExitStatus replay(const TraceRequest& r, EventLogReader& log) {
 
 ExitStatus difference(const TraceRequest& r, EventLogReader& log) {
   // Each is read twice where they differ.
+  if (r.log == "-" || r.other == "-") return fail(usage("a log is read more than once: give a file, not -"));
   auto other = EventLogReader::open(r.other), again = EventLogReader::open(r.log),
        other_again = EventLogReader::open(r.other);
   for (const auto* opened : {&other, &again, &other_again})
@@ -213,7 +219,8 @@ ExitStatus trace(const TraceRequest& r) {
   if (r.command == "occupancy") {
     const auto svg = inspect_occupancy(log, r.name);
     if (!svg) return refuse(svg.diagnostics());
-    const auto written = write_file(r.output, *svg);
+    report(svg->notes);
+    const auto written = write_file(r.output, svg->svg);
     return written ? ExitStatus::done : fail(written.diagnostics());
   }
   return answer(r, inspect_summary(log));

@@ -46,7 +46,7 @@ Result<TraceSize> repeated(const char* in, const char* out, std::uint64_t wanted
     Each each([&](const auto& e) { (*writer)->on(later(e, base)); });
     const auto read = log->read(each);
     if (!read) return read.diagnostics();
-    end = read->end.value_or(TraceEnd{"stopped", read->last, "null"});
+    end = read->end.value_or(TraceEnd{"stopped", read->last, "null", {}});
     base += end.cycles;
   }
   end.cycles = base;

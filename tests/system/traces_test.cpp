@@ -58,6 +58,53 @@ TEST_CASE("tracing changes no cycle and no value, and the log says what the repo
   CHECK(rdusim({"trace", "summary", "prog.bin"}, folder).err.find("RDU8010") != std::string::npos);
 }
 
+TEST_CASE("what a log left out is left out of what it is converted to, and its path is refused") {
+  const Folder folder;
+  compile(folder, matmul(32, 512, 64), {"--chips", "4"});
+  run(folder, {"--trace", "all.rdulog"});
+  run(folder, {"--trace", "a.rdulog", "--trace-filter", "chip=1"});
+  rdusim_ok({"trace", "convert", "a.rdulog", "-o", "b.rdulog", "--filter", "kind=firing"}, folder);
+  const auto summary = [&](const std::string& log) {
+    const Outcome told = rdusim_ok({"trace", "summary", log, "--json"}, folder);
+    CHECK((told.err.find("RDU8015") != std::string::npos) == (log != "all.rdulog"));
+    const auto json = parse_json(told.out, "summary", Code::RDU8001);
+    REQUIRE(json.ok());
+    return *json;
+  };
+  const auto events = [](const Json& j) { return *j.find("events")->as_uint64(); };
+  const auto left_out = [](const Json& j) { return *j.find("dropped")->find("filter")->as_uint64(); };
+  const Json all = summary("all.rdulog"), a = summary("a.rdulog"), b = summary("b.rdulog");
+  CHECK(events(b) < events(a));
+  CHECK(events(a) < events(all));
+  for (const Json* part : {&a, &b}) CHECK(events(*part) + left_out(*part) == events(all));
+  CHECK(*b.find("filter")->as_string() == "chip=1 kind=firing");
+  const Outcome path = rdusim({"trace", "critical-path", "b.rdulog"}, folder);
+  CHECK(path.status == 2);
+  CHECK(path.err.find("RDU8015") != std::string::npos);
+}
+
+TEST_CASE("trace options that cannot be meant are refused") {
+  const Folder folder;
+  compile(folder, matmul(32, 512, 64), {"--chips", "4"});
+  run(folder, {"--trace", "a.rdulog"});
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{"--trace-filter", "chip=1"},
+                                             {"--trace-limit", "1MB"},
+                                             {"--trace", "b.vcd", "--trace-from", "10", "--trace-to", "5"},
+                                             {"--trace", "b.vcd", "--vcd", "b.vcd"},
+                                             {"--trace", "b.json", "--report", "b.json"}}) {
+    std::vector<std::string> command = {"run", "prog.bin"};
+    command.insert(command.end(), options.begin(), options.end());
+    const Outcome refused = rdusim(command, folder);
+    CAPTURE(refused.err);
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find("RDU6005") != std::string::npos);
+    CHECK_FALSE(folder.has("b.vcd"));
+  }
+  CHECK(rdusim({"trace", "diff", "a.rdulog", "-"}, folder).err.find("more than once") != std::string::npos);
+  CHECK(rdusim({"trace", "timeline", "a.rdulog", "link0", "--from", "10", "--to", "5"}, folder).status == 2);
+}
+
 // By edge, the least slack of its channels, as `rdusim trace critical-path` tells it; 0 where it tells none.
 std::map<std::int64_t, std::int64_t> slack_of_edges(const Json& path) {
   std::map<std::int64_t, std::int64_t> slack;

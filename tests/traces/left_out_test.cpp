@@ -5,8 +5,10 @@
 #include <cstdlib>
 
 #include "tests/traces/traced_run.h"
+#include "traces/critical_path.h"
 #include "traces/event_log.h"
 #include "traces/fst.h"
+#include "traces/inspect.h"
 
 namespace rdusim::left_out_test {
 namespace {
@@ -72,6 +74,32 @@ TEST_CASE("every format says in the file what the filter, the window and the lim
       CHECK(has(text, "\"left out of this trace\""));
     }
   }
+}
+
+TEST_CASE("of a log that left events out, what is asked says so, and what would be wrong is refused") {
+  const Scratch folder;
+  RunOptions options;
+  options.values = false;
+  options.trace.filters = {"chip=1"};
+  traced(small_matmul(), {folder / "a.rdulog"}, options);
+  const auto log = [&](const std::string& file) {
+    auto opened = EventLogReader::open(folder / file);
+    REQUIRE(opened.ok());
+    return std::move(opened).value();
+  };
+  EventLogReader first = log("a.rdulog");
+  const auto path = critical_path(first, 5);
+  REQUIRE_FALSE(path.ok());
+  CHECK(path.diagnostics().list().front().code == Code::RDU8015);
+  EventLogReader second = log("a.rdulog");
+  const auto counts = inspect_counts(second, 5);
+  REQUIRE(counts.ok());
+  REQUIRE_FALSE(counts->notes.list().empty());
+  CHECK(counts->notes.list().front().code == Code::RDU8015);
+  EventLogReader third = log("a.rdulog");
+  const auto at = inspect_at(third, 5000);
+  REQUIRE(at.ok());
+  CHECK(at->notes.to_text().find("chip=1") != std::string::npos);
 }
 
 TEST_CASE("an FST keeps its limit, and is whole up to it") {
