@@ -135,7 +135,8 @@ void drop(SpatialProgram& p, const Dropped& gone) {
   for (Stage& s : p.stages) {
     rename_tensors(s.kind, [&](TensorId t) { return *tensors[t.value]; });
     if (auto* recv = std::get_if<Recv>(&s.kind)) recv->edge = *edges[recv->edge.value];
-    for (Port& port : s.ports) port.buffer = *buffers[port.buffer.value];
+    // A port of a buffer that is gone (a mistake of the pass that dropped it) refers to none, whatever memory holds.
+    for (Port& port : s.ports) port.buffer = buffers[port.buffer.value].value_or(BufferId(p.buffers.size()));
   }
   for (Buffer& b : p.buffers)
     if (b.alias_of) b.alias_of = *buffers[b.alias_of->value];
