@@ -283,7 +283,7 @@ class Chip {
     PageTag tag;
   };
   View broken_operand(const StageState& s, std::uint64_t firing, const Expr& body, std::size_t number);
-  void keep(const View& from, KeptPage& to);
+  void keep(const View& from, DType type, KeptPage& to);
   View seen_again(const KeptPage& page) const;
   static void rectify(KeptPage& page, DType type);
   PageTag tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t firing) const;

@@ -44,7 +44,7 @@ Chip::View Chip::broken_operand(const StageState& s, std::uint64_t firing, const
     if (firing >= fault->what.nth) return nullptr;
     if (!same_block(fault->kept[0].header.tag, right.tag) || kind == FaultKind::partial_chip)
       std::swap(fault->kept[0], fault->kept[1]);
-    keep(right, fault->kept[0]);
+    keep(right, sp.ports[ports[number]].dtype, fault->kept[0]);
     return nullptr;
   };
   if (const KeptPage* page =
@@ -55,13 +55,13 @@ Chip::View Chip::broken_operand(const StageState& s, std::uint64_t firing, const
       }))
     return seen_again(*page);
   if (ChipFaults::Active* fault = c_.faults.find(FaultKind::partial_trip, at(s))) {
-    if (firing + sp.firings == fault->what.nth) keep(right, fault->kept[0]);
+    if (firing + sp.firings == fault->what.nth) keep(right, sp.ports[ports[number]].dtype, fault->kept[0]);
     if (fault->kept[0].header.bytes != 0 && c_.faults.strikes(FaultKind::partial_trip, at(s), firing))
       return seen_again(fault->kept[0]);
   }
   if (ChipFaults::Active* fault = c_.faults.from(FaultKind::activation_early, at(s), firing);
       fault != nullptr && c_.faults.strikes(FaultKind::activation_early, at(s), firing)) {
-    keep(right, fault->kept[0]);
+    keep(right, sp.ports[ports[number]].dtype, fault->kept[0]);
     rectify(fault->kept[0], sp.ports[ports[number]].dtype);
     // What comes out is a value of this stage, and no partial sum of anything.
     fault->kept[0].header.tag.operand = value_of(StageId{s.spec});
@@ -71,13 +71,16 @@ Chip::View Chip::broken_operand(const StageState& s, std::uint64_t firing, const
   return right;
 }
 
-void Chip::keep(const View& from, KeptPage& to) {
+void Chip::keep(const View& from, DType type, KeptPage& to) {
   to.header = *from.header;
   to.header.tag = from.tag;
   to.elements = from.elements;
   if (from.values == nullptr || from.elements == 0) return;
-  const std::uint64_t bytes = from.header->bytes / std::max<std::uint32_t>(from.tag.chunks, 1);
-  to.values.assign(from.values, from.values + bytes);
+  // Its header has the bytes of the page or, of a page that came in parts, of the part: the type says what an element takes.
+  const std::uint64_t element = bytes_of(type);
+  to.values.assign(from.values, from.values + from.elements * element);
+  // It may be taken for a chunk of another page, and chunks differ by an element where they do not divide it.
+  to.values.resize((from.elements + 1) * element);
 }
 
 Chip::View Chip::seen_again(const KeptPage& page) const {
