@@ -308,7 +308,7 @@ Offset<fb::SchedulePin> put(Builder& b, const SchedulePin& pin) {
                pmus, fold_apart] = pin;
   return fb::CreateSchedulePin(b, op.value, put(sites), put(unroll_m), put(unroll_n), put(unroll_k), put(block_m),
                                put(block_n), put(page_k), put(depth),
-                               unit ? flatbuffers::Optional(schema(*unit)) : flatbuffers::nullopt, put(lanes),
+                               unit ? std::optional(schema(*unit)) : flatbuffers::nullopt, put(lanes),
                                put(stream_lanes), put(pmus), fold_apart);
 }
 
@@ -427,7 +427,7 @@ Offset<void> put_kind(Builder& b, const Generic& generic) {
   const auto bodies_at = put_structs(b, runs);
   const auto nodes_at = put_structs(b, nodes);
   return fb::CreateGeneric(b, iterators_at, map_rows_at, maps_at, bodies_at, nodes_at, schema(accumulator),
-                           schema(result), join ? flatbuffers::Optional(schema(*join)) : flatbuffers::nullopt, shifted,
+                           schema(result), join ? std::optional(schema(*join)) : flatbuffers::nullopt, shifted,
                            lanes)
       .Union();
 }
