@@ -17,7 +17,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>

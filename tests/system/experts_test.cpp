@@ -243,11 +243,12 @@ constexpr const char* gpt_oss = R"({
   "original_max_position_embeddings": 64}, "layer_types": ["sliding_attention", "full_attention"],
   "swiglu_limit": 0.5, "torch_dtype": "bfloat16"})";
 
-TEST_CASE("gpt-oss's prompts and steps are exact, on one chip and several, with experts cut and apart") {
+// A prompt and steps of a model of experts, on one chip and several, with experts cut and apart.
+void check_exact_everywhere(const char* model, const char* prompt, std::size_t outputs) {
   const Folder folder;
-  folder.write("config.json", gpt_oss);
+  folder.write("config.json", model);
   for (const auto& [phase, context, batch] :
-       {std::tuple("prefill", "64", "1"), std::tuple("decode", "70", "1"), std::tuple("decode", "70", "5")}) {
+       {std::tuple("prefill", prompt, "1"), std::tuple("decode", "70", "1"), std::tuple("decode", "70", "5")}) {
     CAPTURE(phase);
     CAPTURE(batch);
     for (const auto& [chips, experts] :
@@ -259,9 +260,13 @@ TEST_CASE("gpt-oss's prompts and steps are exact, on one chip and several, with 
                 folder);
       const Json report = run(folder, {"--check", "exact"});
       check_exact_pass(report);
-      CHECK(list(report, "outputs").size() == 5);  // logits, and keys and values of both layers
+      CHECK(list(report, "outputs").size() == outputs);
     }
   }
+}
+
+TEST_CASE("gpt-oss's prompts and steps are exact, on one chip and several, with experts cut and apart") {
+  check_exact_everywhere(gpt_oss, "64", 5);  // logits, and keys and values of both layers
 }
 
 TEST_CASE("fp8 casts what meets gpt-oss's matrices, those of the experts' stacks too") {
@@ -282,27 +287,7 @@ constexpr const char* deepseek = R"({
   "routed_scaling_factor": 2.5, "torch_dtype": "bfloat16"})";
 
 TEST_CASE("DeepSeek-V3's prompts and steps are exact, on one chip and several, with experts cut and apart") {
-  const Folder folder;
-  folder.write("config.json", deepseek);
-  for (const auto& [phase, context, batch] :
-       {std::tuple("prefill", "40", "1"), std::tuple("decode", "70", "1"), std::tuple("decode", "70", "5")}) {
-    CAPTURE(phase);
-    CAPTURE(batch);
-    for (const auto& [chips, experts] :
-         {std::pair("1", "sharded"), std::pair("2", "sharded"), std::pair("2", "parallel")}) {
-      CAPTURE(chips);
-      CAPTURE(experts);
-      rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--chips", chips, "--shard", "tensor", "--phase", phase,
-                 "--context", context, "--batch", batch, "--routing", recorded, "--experts", experts},
-                folder);
-      const Json report = run(folder, {"--check", "exact"});
-      check_exact_pass(report);
-      CHECK(list(report, "outputs").size() == 7);  // logits, and narrow and rotating rows of three layers
-    }
-  }
-  rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--context", "40", "--dtype", "fp8", "--routing", recorded},
-            folder);
-  check_exact_pass(run(folder, {"--check", "exact"}));
+  check_exact_everywhere(deepseek, "40", 7);  // logits, and narrow and rotating rows of three layers
 }
 
 // Bytes of a program's weights by chip, of those whose names have `part`; but the constants that are no parameters.

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <limits>
 
 #include "sim/trace_estimate.h"
 #include "sim/trace_hot.h"

@@ -128,6 +128,14 @@ struct Yarn {
 
 // ---- gpt-oss
 
+// What the tokens stand for, a row each.
+Rows embedded(const Tensors& t, const std::vector<std::int32_t>& tokens, std::size_t hidden) {
+  Rows x;
+  for (const std::int32_t token : tokens)
+    x.push_back(part(t["model.embed_tokens.weight"], static_cast<std::size_t>(token) * hidden, hidden));
+  return x;
+}
+
 struct GptOss {
   std::size_t hidden = 40, heads = 6, kv_heads = 3, width = 16, inner = 24, experts = 5, per_token = 2, vocabulary = 97;
   std::vector<std::string> kinds;  // of layers
@@ -191,9 +199,7 @@ struct GptOss {
   // there.
   Row logits(const Tensors& t, const std::vector<std::int32_t>& tokens,
              std::vector<std::set<std::size_t>>& chosen) const {
-    Rows x;
-    for (const std::int32_t token : tokens)
-      x.push_back(part(t["model.embed_tokens.weight"], static_cast<std::size_t>(token) * hidden, hidden));
+    Rows x = embedded(t, tokens, hidden);
     const bool choose = chosen.empty();
     for (std::size_t l = 0; l < kinds.size(); ++l) {
       const std::string at = fmt::format("model.layers.{}.", l), self = at + "self_attn.";
@@ -359,9 +365,7 @@ struct DeepSeek {
   // As GptOss::logits; keys and values of every position are worked out whole.
   Row logits(const Tensors& t, const std::vector<std::int32_t>& tokens,
              std::vector<std::set<std::size_t>>& chosen) const {
-    Rows x;
-    for (const std::int32_t token : tokens)
-      x.push_back(part(t["model.embed_tokens.weight"], static_cast<std::size_t>(token) * hidden, hidden));
+    Rows x = embedded(t, tokens, hidden);
     const bool choose = chosen.empty();
     const std::size_t query = plain + turning;
     for (std::size_t l = 0; l < layers; ++l) {
