@@ -2,16 +2,6 @@
 
 namespace rdusim {
 
-namespace {
-
-// A listener that has no word for an event hides that of EventSink, which does nothing.
-template <class Listener, class Event>
-void tell(Listener& listener, const Event& e) {
-  if constexpr (requires { listener.on(e); }) listener.on(e);
-}
-
-}  // namespace
-
 #define RDU_DEFINE(Event)                 \
   void Listeners::on(const Event& e) {    \
     tell(handshakes, e);                  \

@@ -23,6 +23,12 @@
 
 namespace rdusim {
 
+// A listener that has no word for an event hides that of EventSink, which does nothing.
+template <class Listener, class Event>
+void tell(Listener& listener, const Event& e) {
+  if constexpr (requires { listener.on(e); }) listener.on(e);
+}
+
 struct Listeners final : EventSink {
   Listeners(const LoadedProgram& loaded, const RunOptions& options, std::atomic<bool>& stop)
       : instances(loaded.program),

@@ -306,9 +306,10 @@ std::string summary(const Report& r, bool colour) {
   for (const OutputCheck& o : r.outputs) {
     std::string text = fmt::format("'{}' {} [{}]", o.name, rdusim::name_of(o.dtype), fmt::join(o.shape, " x "));
     if (o.checked == CheckLevel::none) {
-      text += !r.values          ? ", no values (timing only)"
-              : o.sha256.empty() ? ", not there: the run did not finish"
-                                 : ", not compared";
+      text += !r.values ? ", no values (timing only)"
+              : o.sha256.empty()
+                  ? (r.residual ? ", not compared: a trace carries no values" : ", not there: the run did not finish")
+                  : ", not compared";
     } else {
       text += fmt::format(", checked {}", o.checked == CheckLevel::exact ? "to the bit" : "within the error bound");
       if (o.max_abs_error && !is_integer(o.dtype))

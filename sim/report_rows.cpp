@@ -148,17 +148,16 @@ void add_collectives(const LoadedProgram& loaded, const Listeners& l, const Cost
   }
 }
 
-void add_stages(const LoadedProgram& loaded, const Listeners& l, const Costs& costs, Report& r) {
-  const SpatialProgram& p = loaded.program;
+void add_stages(const SpatialProgram& p, const UnitCounts& u, const Costs& costs, Report& r) {
   for (const Stage& s : p.stages) {
-    const std::uint32_t slowest = l.statistics.slowest_instance(s.id);
+    const std::uint32_t slowest = u.statistics.slowest_instance(s.id);
     const StageAt at{s.id, slowest};
-    const StageStatistics& n = l.statistics.stage(l.instances.of(at));
-    const Cycle start = l.statistics.section_start(s.id);
+    const StageStatistics& n = u.statistics.stage(u.instances.of(at));
+    const Cycle start = u.statistics.section_start(s.id);
     StageRow row;
     row.name = s.name;
-    row.site = to_string(l.instances.site(at));
-    row.instances = l.instances.instances(s.id);
+    row.site = to_string(u.instances.site(at));
+    row.instances = u.instances.instances(s.id);
     row.firings = n.firings;
     row.cycles = n.total(start);
     row.predicted = s.id.value < costs.stages.size() ? costs.stages[s.id.value].total_cycles : 0;
@@ -170,11 +169,11 @@ void add_stages(const LoadedProgram& loaded, const Listeners& l, const Costs& co
   for (const Buffer& b : p.buffers) {
     BufferRow row;
     row.name = b.name;
-    row.site = sites_text(l.instances, b.id);
-    row.instances = l.instances.instances(b.id);
+    row.site = sites_text(u.instances, b.id);
+    row.instances = u.instances.instances(b.id);
     row.depth = b.depth_pages;
     for (std::uint32_t i = 0; i < row.instances; ++i) {
-      const BufferCounts& c = l.handshakes.counts(l.instances.of(BufferAt{b.id, i}));
+      const BufferCounts& c = u.handshakes.counts(u.instances.of(BufferAt{b.id, i}));
       row.peak = std::max(row.peak, c.peak_pages);
       row.reserved += c.reserved;
       row.pushed += c.pushed;
@@ -185,13 +184,11 @@ void add_stages(const LoadedProgram& loaded, const Listeners& l, const Costs& co
   }
 }
 
-void add_resources(const LoadedProgram& loaded, const Listeners& l, Report& r) {
-  const SpatialProgram& p = loaded.program;
-  const Target& t = loaded.target;
+void add_resources(const SpatialProgram& p, const Target& t, const Statistics& statistics, Report& r) {
   const double cycles = static_cast<double>(r.cycles);
   for (LinkId id : p.links) {
     if (id.value >= t.links.size()) continue;
-    const LinkStatistics& n = l.statistics.link(id);
+    const LinkStatistics& n = statistics.link(id);
     LinkRow row;
     row.name =
         fmt::format("link{} {}->{}", id.value, link_end(t, t.links[id.value].from), link_end(t, t.links[id.value].to));
@@ -209,7 +206,7 @@ void add_resources(const LoadedProgram& loaded, const Listeners& l, Report& r) {
         row.peak +=
             p.memory && tensor.id.value < p.memory->tensors.size() ? p.memory->tensors[tensor.id.value].bytes : 0;
       }
-      const MemoryStatistics& n = l.statistics.memory(ChipId{chip}, space);
+      const MemoryStatistics& n = statistics.memory(ChipId{chip}, space);
       if (space == MemorySpace::ddr && row.peak == 0 && n.busy == 0) continue;
       const MemoryParameters* parameters = space == MemorySpace::hbm ? &t.hbm : t.ddr ? &*t.ddr : nullptr;
       if (parameters == nullptr) continue;
@@ -320,13 +317,17 @@ void add_macs(const LoadedProgram& loaded, const Listeners& l, Report& r) {
 
 }  // namespace
 
+void add_unit_rows(const LoadedProgram& loaded, const UnitCounts& units, const Costs& costs, Report& r) {
+  add_stages(loaded.program, units, costs, r);
+  add_resources(loaded.program, loaded.target, units.statistics, r);
+}
+
 void add_rows(const LoadedProgram& loaded, const Listeners& l, const Costs& costs, bool finished,
               const std::optional<Comparison>& comparison, Report& r) {
   add_checks(loaded, l, finished, r.cycles, comparison, r);
   add_collectives(loaded, l, costs, finished, r);
-  add_stages(loaded, l, costs, r);
+  add_unit_rows(loaded, {l.instances, l.statistics, l.handshakes}, costs, r);
   add_roofline(loaded, l.instances, l.handshakes, r);
-  add_resources(loaded, l, r);
   add_macs(loaded, l, r);
 }
 

@@ -82,7 +82,13 @@ Diagnostics RunTraces::add(const std::string& file, const TraceScope& scope, con
   } else {
     d.error(Code::RDU8018, file, "'{}' is no format of a trace", std::filesystem::path(file).extension().string());
   }
-  if (!d.has_errors()) open_.push_back(std::move(o));
+  if (d.has_errors()) return d;
+  if (scope.limit && o.writer->head() > *scope.limit) {
+    d.error(Code::RDU8021, file, "its limit is {}, and its head alone takes {}", format_bytes(*scope.limit),
+            format_bytes(o.writer->head()));
+    return d;
+  }
+  open_.push_back(std::move(o));
   return d;
 }
 

@@ -3,15 +3,50 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/run.h"
-#include "sim/statistics.h"
+#include "sim/listeners.h"
+#include "sim/report_rows.h"
+#include "sim/trace_outcome.h"
 
 namespace rdusim {
 
+namespace {
+
+// Of the listeners of a run (listeners.h), those who count what units do.
+struct Counters final : EventSink {
+  explicit Counters(const LoadedProgram& loaded)
+      : instances(loaded.program),
+        violations(stop, true),
+        handshakes(instances, violations),
+        statistics(instances, loaded.target, nullptr) {}
+
+#define RDU_TELL(Event)              \
+  void on(const Event& e) override { \
+    tell(handshakes, e);             \
+    tell(statistics, e);             \
+  }
+  RDU_EVENTS(RDU_TELL)
+#undef RDU_TELL
+
+  std::atomic<bool> stop{false};
+  Instances instances;
+  Violations violations;
+  HandshakeChecker handshakes;
+  Statistics statistics;
+};
+
+}  // namespace
+
 Result<Inspected> hottest(EventLogReader& log, std::size_t most) {
-  auto replayed = replay_run(log, {});
-  if (!replayed) return replayed.diagnostics();
-  const Report& r = replayed->report;
+  const auto traced = traced_program(log);
+  if (!traced) return traced.diagnostics();
+  const LoadedProgram& loaded = traced->loaded;
+  Counters counters(loaded);
+  const auto end = log.read(counters);
+  if (!end) return end.diagnostics();
+  if (Diagnostics d = refuse_partial(*end); d.has_errors()) return d;
+  Report r;
+  r.cycles = end->end ? end->end->cycles : end->last;
+  add_unit_rows(loaded, {counters.instances, counters.statistics, counters.handshakes}, Costs(), r);
   const auto stalled = [](const StageRow& s) { return std::accumulate(s.stall.begin(), s.stall.end(), Cycles{0}); };
 
   std::vector<const StageRow*> stages;
@@ -66,7 +101,7 @@ Result<Inspected> hottest(EventLogReader& log, std::size_t most) {
   Json j;
   j.set("cycles", r.cycles).set("stalled_by_cause", std::move(by_cause));
   j.set("stages", std::move(stage_rows)).set("links", std::move(link_rows)).set("buffers", std::move(buffer_rows));
-  return Inspected{std::move(j), {}};
+  return Inspected{std::move(j), end->notes};
 }
 
 }  // namespace rdusim

@@ -6,7 +6,9 @@
 #include <string>
 
 #include "models/systemc/machine.h"
+#include "sim/load.h"
 #include "sim/run.h"
+#include "traces/event_log.h"
 
 namespace rdusim {
 
@@ -17,6 +19,17 @@ struct TracedRun {
   std::string program_sha256;  // of the file that was run
 };
 std::optional<TracedRun> run_from_text(std::string_view text);
+
+// The program that a log carries, and what was asked of its run. Errors: RDU8015 where it is not the program whose units
+// the log lists; those of carried_program().
+struct TracedProgram {
+  LoadedProgram loaded;
+  TracedRun run;
+};
+Result<TracedProgram> traced_program(EventLogReader& log);
+
+// RDU8015: of a log that left events out, for answers that only all of them give.
+Diagnostics refuse_partial(const LogEnd& end);
 
 std::string outcome_to_text(const RunEnd& end);
 // Every id is one of `program`'s. Nothing for anything else.

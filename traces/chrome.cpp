@@ -25,6 +25,7 @@ Result<std::unique_ptr<ChromeWriter>> ChromeWriter::create(const std::string& pa
   if (!file) return file.diagnostics();
   std::unique_ptr<ChromeWriter> w(new ChromeWriter(std::move(file).value(), roster, std::move(scope)));
   w->describe(rdusim);
+  w->head_ = w->file_.size() + w->text_.size() + left_out_bytes;
   return w;
 }
 
@@ -34,7 +35,7 @@ void ChromeWriter::flush() {
 }
 
 bool ChromeWriter::room(std::size_t bytes) {
-  full_ = full_ || (scope_.limit && file_.size() + text_.size() + bytes + 256 > *scope_.limit);
+  full_ = full_ || (scope_.limit && file_.size() + text_.size() + bytes + left_out_bytes > *scope_.limit);
   if (full_) ++left_out_;
   if (text_.size() >= flush_bytes) flush();
   return !full_;

@@ -24,6 +24,7 @@ class ChromeWriter final : public TraceWriter, private SliceSink {
   }
   RDU_EVENTS(RDU_FORWARD)
 #undef RDU_FORWARD
+  Bytes head() const override { return head_; }
   Result<TraceSize> finish(const TraceEnd& end) override;
 
  private:
@@ -40,6 +41,7 @@ class ChromeWriter final : public TraceWriter, private SliceSink {
   Slices slices_;
   std::vector<std::string> names_;  // of slices, as JSON
   std::string text_;                // not written yet
+  Bytes head_ = 0;
   bool full_ = false;
   std::uint64_t left_out_ = 0;
 };

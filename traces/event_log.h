@@ -38,6 +38,7 @@ class EventLogWriter final : public TraceWriter {
 #define RDU_DECLARE(Event) void on(const Event& e) override;
   RDU_EVENTS(RDU_DECLARE)
 #undef RDU_DECLARE
+  Bytes head() const override { return head_; }
   Result<TraceSize> finish(const TraceEnd& end) override;
   // Of the file so far, without the last few hundred events and what finish() adds.
   Bytes bytes() const {
@@ -83,6 +84,7 @@ class EventLogWriter final : public TraceWriter {
   std::uint64_t events_ = 0;
   LeftOut dropped_;
   TraceScope scope_;
+  Bytes head_ = 0;
 };
 
 // What stands behind the events, and what was met on the way.
@@ -92,6 +94,7 @@ struct LogEnd {
   LeftOut dropped;
   std::uint64_t events = 0;  // handed on
   Cycle last = 0;            // of them
+  bool beyond = false;       // there are events after the window: it was not read to its end
   Diagnostics notes;         // RDU8014 where it was cut
 };
 

@@ -319,6 +319,7 @@ Result<LogEnd> EventLogReader::read(EventSink& sink, const LogWindow& window) {
         return end;
       }
       if (last_ > window.to) {
+        end.beyond = true;
         if (!head_.filter.empty()) partial(fmt::format("the log keeps only {}", head_.filter));
         return end;
       }

@@ -65,6 +65,7 @@ Result<std::unique_ptr<EventLogWriter>> EventLogWriter::create(const std::string
     w->write_block(log_block::program, 0, program.substr(0, log_block::part_bytes));
     program.remove_prefix(std::min(program.size(), log_block::part_bytes));
   }
+  w->head_ = w->file_.size() + end_bytes;
   return w;
 }
 

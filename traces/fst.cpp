@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 
 #ifdef RDUSIM_FST
 #include <gtkwave/fstapi.h>
+
+#include <cstring>
+
+#include "traces/fst_files.h"
 #endif
 
 namespace rdusim {
@@ -41,13 +44,33 @@ Result<std::unique_ptr<FstWriter>> FstWriter::create(const std::string& path, co
     return d;
   }
   std::unique_ptr<FstWriter> w(new FstWriter(std::move(file).value(), path, roster, std::move(scope), rdusim));
-  // It opens the file by its name, and begins it anew.
-  w->writer_ = fstWriterCreate(w->file_.beside().c_str(), 1);
-  if (w->writer_ == nullptr) {
+  bool begun = w->begin();
+  if (begun && w->scope_.limit) {
+    w->measure();
+    begun = w->begin();
+  }
+  if (!begun) {
     d.error(Code::RDU5008, path, "fstapi cannot write it");
     return d;
   }
   return w;
+}
+
+// It opens the file by its name, and begins it anew.
+bool FstWriter::begin() {
+  writer_ = fstWriterCreate(file_.beside().c_str(), 1);
+  return writer_ != nullptr;
+}
+
+// What the file takes without changes, by writing it so. Names and values are packed when it is closed, so that what they
+// take is not known before.
+void FstWriter::measure() {
+  declare(signals_.tree(), signals_.values(), scope_.from);
+  fstWriterEmitTimeChange(writer_, time_.tick(at_));
+  if (close().has_errors()) return;  // which finish() will meet again
+  head_ = rdusim_fst_size(file_.beside().c_str());
+  handles_.clear();
+  bits_.clear();
 }
 
 void FstWriter::declare(const SignalTree& tree, const std::vector<std::uint64_t>& values, Cycle from) {
@@ -60,20 +83,14 @@ void FstWriter::declare(const SignalTree& tree, const std::vector<std::uint64_t>
   fstWriterSetComment(writer_, fmt::format("{} on {}, program sha256 {}: {}", roster_.program, roster_.target,
                                            roster_.program_sha256, time_.note)
                                    .c_str());
-  // What is written when it is closed: names, and a value a signal as text of one bit a character, deflated.
   const std::vector<Signal>& signals = tree.signals();
-  Bytes bits = 0;
   handles_.resize(signals.size());
+  if (scope_.limit) changed_in_.resize(signals.size());
   bits_.reserve(signals.size());
-  for (const Signal& s : signals) {
-    bits += s.bits;
-    to_come_ += s.name.size() + 16;
-    bits_.push_back(s.bits);
-  }
+  for (const Signal& s : signals) bits_.push_back(s.bits);
   std::string name;
   tree.visit(
       [&](std::string_view scope) {
-        to_come_ += scope.size() / 2 + 4;
         name = scope;
         fstWriterSetScope(writer_, FST_ST_VCD_MODULE, name.c_str(), nullptr);
       },
@@ -84,68 +101,75 @@ void FstWriter::declare(const SignalTree& tree, const std::vector<std::uint64_t>
         if (s.bits != 1) fmt::format_to(std::back_inserter(name), " [{}:0]", s.bits - 1);
         handles_[i] = fstWriterCreateVar(writer_, FST_VT_VCD_WIRE, FST_VD_IMPLICIT, s.bits, name.c_str(), 0);
       });
-  to_come_ += bits / 7 + 4096;
   at_ = from;
-  fstWriterEmitTimeChange(writer_, from * time_.ticks_per_cycle);
+  fstWriterEmitTimeChange(writer_, time_.tick(from));
   for (std::uint32_t i = 0; i < signals.size(); ++i)
     fstWriterEmitValueChange64(writer_, handles_[i], bits_[i], values[i]);
 }
 
 void FstWriter::change(Cycle at, std::uint32_t signal, std::uint64_t v) {
   // fstapi holds blocks of changes back and packs them, so that what they will take is not known: only that it is no
-  // more than their parts. Where that would be too much, they are packed, and counted anew.
-  constexpr Bytes change_bytes = 24, block_bytes = 64 << 10;
-  if (scope_.limit && !full_ && file_bytes_ + to_come_ + held_bytes_ + change_bytes > *scope_.limit) {
-    if (held_bytes_ < block_bytes) {
-      full_ = true;
-    } else if (at != at_) {
-      fstWriterFlushContext(writer_);  // with the next change of time
-      fstWriterEmitTimeChange(writer_, at * time_.ticks_per_cycle);
-      at_ = at;
-      std::error_code error;
-      file_bytes_ = std::filesystem::file_size(file_.beside(), error);
-      held_bytes_ = 0;
+  // more than their parts. Where that would be too much, they are packed, and counted anew. Behind the last block comes what
+  // stands in the head too, names above all.
+  constexpr Bytes time_bytes = 4, in_block_bytes = 3, first_in_block_bytes = 14, least_block_bytes = 64 << 10;
+  Bytes bytes = 0;
+  if (scope_.limit && !full_) {
+    const Bytes value = (bits_[signal] + 7) / 8;
+    const auto needed = [&] {
+      // A signal's first change in a block: where its changes stand in it, and what the next block says of it.
+      bytes = in_block_bytes + value + (at != at_ ? time_bytes : 0) +
+              (changed_in_[signal] != block_ ? first_in_block_bytes + value : 0);
+      return file_bytes_ + head_ + held_bytes_ + bytes;
+    };
+    if (at != at_) {
+      // Blocks end with a cycle: there is to be room for one as large as the largest so far.
+      largest_cycle_ = std::max(largest_cycle_, held_bytes_ - before_cycle_);
+      if (needed() + largest_cycle_ > *scope_.limit && held_bytes_ >= least_block_bytes) {
+        fstWriterFlushContext(writer_);  // with the next change of time
+        fstWriterEmitTimeChange(writer_, time_.tick(at));
+        at_ = at;
+        file_bytes_ = rdusim_fst_size(file_.beside().c_str());
+        held_bytes_ = 0;
+        ++block_;
+      }
+      before_cycle_ = held_bytes_;
     }
+    full_ = needed() > *scope_.limit;
+    changed_in_[signal] = block_;
   }
   if (full_) {
     ++left_out_;
     return;
   }
-  held_bytes_ += change_bytes;
-  if (at != at_) fstWriterEmitTimeChange(writer_, at * time_.ticks_per_cycle);
+  held_bytes_ += bytes;
+  if (at != at_) fstWriterEmitTimeChange(writer_, time_.tick(at));
   at_ = at;
   fstWriterEmitValueChange64(writer_, handles_[signal], bits_[signal], v);
 }
 
-void FstWriter::close() {
-  if (writer_ != nullptr) fstWriterClose(writer_);
+Diagnostics FstWriter::close() {
+  Diagnostics d;
+  if (writer_ == nullptr) return d;
+  fstWriterClose(writer_);
   writer_ = nullptr;
+  if (const int error = rdusim_fst_error(file_.beside().c_str()); error != 0)
+    d.error(Code::RDU5008, path_, "cannot be written: {}", std::strerror(error));
+  return d;
 }
 
 Result<TraceSize> FstWriter::finish(const TraceEnd& end) {
   TraceSize size = signals_.finish(end);
   size.dropped.limit = left_out_;
   if (!full_ && end.cycles > at_ && end.cycles <= scope_.to) at_ = end.cycles;
-  fstWriterEmitTimeChange(writer_, at_ * time_.ticks_per_cycle);
+  fstWriterEmitTimeChange(writer_, time_.tick(at_));
   // In its head, of 128 bytes: readers stumble over comments that stand behind the signals.
   if (size.dropped.total() != 0)
     fstWriterSetVersion(
         writer_, fmt::format("rdusim {}, left out: {} events by the filter, {} by the window, {} changes by the limit",
                              rdusim_, size.dropped.filter, size.dropped.window, size.dropped.limit)
                      .c_str());
-  close();
-  Diagnostics d;
-  // Its writer tells nothing of a disk that is full: what was written is looked at.
-  void* back = fstReaderOpen(file_.beside().c_str());
-  const bool whole = back != nullptr && fstReaderGetEndTime(back) == at_ * time_.ticks_per_cycle &&
-                     fstReaderGetVarCount(back) == handles_.size();
-  if (back != nullptr) fstReaderClose(back);
-  if (!whole) {
-    d.error(Code::RDU5008, path_, "it was not written whole: is the disk full?");
-    return d;
-  }
-  std::error_code error;
-  size.bytes = std::filesystem::file_size(file_.beside(), error);
+  if (Diagnostics d = close(); d.has_errors()) return d;
+  size.bytes = rdusim_fst_size(file_.beside().c_str());
   const auto written = file_.commit();
   if (!written) return written.diagnostics();
   return size;
@@ -167,7 +191,9 @@ Result<std::unique_ptr<FstWriter>> FstWriter::create(const std::string& path, co
 
 void FstWriter::declare(const SignalTree&, const std::vector<std::uint64_t>&, Cycle) {}
 void FstWriter::change(Cycle, std::uint32_t, std::uint64_t) {}
-void FstWriter::close() {}
+Diagnostics FstWriter::close() {
+  return {};
+}
 Result<TraceSize> FstWriter::finish(const TraceEnd&) {
   return TraceSize();
 }

@@ -30,13 +30,19 @@ class FstWriter final : public TraceWriter, private SignalSink {
   }
   RDU_EVENTS(RDU_FORWARD)
 #undef RDU_FORWARD
+  Bytes head() const override {
+    return head_;
+  }
   Result<TraceSize> finish(const TraceEnd& end) override;
 
  private:
   FstWriter(FileWriter file, std::string path, const Roster& roster, TraceScope scope, std::string rdusim);
   void declare(const SignalTree& tree, const std::vector<std::uint64_t>& values, Cycle from) override;
   void change(Cycle at, std::uint32_t signal, std::uint64_t value) override;
-  void close();
+  bool begin();
+  void measure();
+  // Of a file that is complete. Errors: RDU5008.
+  Diagnostics close();
 
   FileWriter file_;
   std::string path_;
@@ -50,8 +56,12 @@ class FstWriter final : public TraceWriter, private SignalSink {
   Cycle at_ = 0;
   bool full_ = false;
   std::uint64_t left_out_ = 0;  // changes, after the limit
-  // Of the file so far; of what follows when it is closed, at most; of changes that fstapi holds, at most.
-  Bytes file_bytes_ = 0, to_come_ = 0, held_bytes_ = 0;
+  Bytes head_ = 0;              // of a file without changes; known where there is a limit
+  // Of the file so far; of changes that fstapi holds, at most.
+  Bytes file_bytes_ = 0, held_bytes_ = 0;
+  Bytes before_cycle_ = 0, largest_cycle_ = 0;  // of what is held, what came before this cycle; of a cycle's
+  std::uint32_t block_ = 1;                     // that is held
+  std::vector<std::uint32_t> changed_in_;       // by signal: the last block
 };
 
 }  // namespace rdusim

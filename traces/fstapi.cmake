@@ -9,6 +9,8 @@ if(FSTAPI_INCLUDE AND ZLIB_FOUND AND NOT RDUSIM_FUZZ)
   endforeach()
   add_library(rdusim_fstapi STATIC ${FSTAPI_SOURCES})
   target_include_directories(rdusim_fstapi PRIVATE ${FSTAPI_INCLUDE})
+  set_source_files_properties(${FSTAPI_INCLUDE}/gtkwave/fstapi.c PROPERTIES
+    COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/traces/fst_files_in_c.h")
   target_compile_definitions(rdusim_fstapi PRIVATE FST_CONFIG_INCLUDE="gtkwave/fst_config.h")
   target_compile_options(rdusim_fstapi PRIVATE -w)  # not ours
   target_link_libraries(rdusim_fstapi PUBLIC ZLIB::ZLIB)

@@ -9,18 +9,12 @@
 #include "compiler/support/xml.h"
 #include "traces/inspect_common.h"
 #include "traces/machine_state.h"
+#include "traces/named_units.h"
 #include "traces/slices.h"
 
 namespace rdusim {
 
 namespace {
-
-Diagnostics absent(const std::string& name, const std::string& what, const std::vector<std::string_view>& names) {
-  Diagnostics d;
-  Diagnostic& e = d.error(Code::RDU8017, name, "there is no {} '{}' in the trace", what, name);
-  if (const auto near = nearest(name, names); !near.empty()) e.suggest("did you mean '{}'?", near);
-  return d;
-}
 
 Json dropped_json(const LeftOut& d) {
   return Json().set("filter", d.filter).set("window", d.window).set("limit", d.limit);
@@ -34,20 +28,6 @@ Json tag_json(const PageTag& t, const Roster& r) {
 }
 
 }  // namespace
-
-Result<BufferAt> find_buffer(const Roster& r, const std::string& name) {
-  const auto hash = name.rfind('#');
-  const std::string plain = name.substr(0, hash);
-  const auto instance = hash == std::string::npos ? std::optional<std::uint64_t>(0) : number_in(name.substr(hash + 1));
-  std::vector<std::string_view> names;
-  for (std::uint32_t b = 0; b < r.buffers.size(); ++b) {
-    names.push_back(r.buffers[b].name);
-    if (r.buffers[b].name != plain) continue;
-    if (!instance || *instance >= r.instances(BufferId{b})) return absent(name, "instance", {});
-    return BufferAt{BufferId{b}, static_cast<std::uint32_t>(*instance)};
-  }
-  return absent(plain, "buffer", names);
-}
 
 Result<Inspected> inspect_summary(EventLogReader& log) {
   const Roster& r = log.roster();
@@ -141,17 +121,30 @@ Result<Inspected> inspect_counts(EventLogReader& log, std::size_t most) {
   return Inspected{std::move(j), end->notes};
 }
 
-Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle) {
+Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle, const std::string& name) {
   const Roster& r = log.roster();
+  std::optional<NamedUnits> units;
+  if (!name.empty()) {
+    auto named = NamedUnits::find(r, name);
+    if (!named) return named.diagnostics();
+    units = std::move(named).value();
+  }
+  const auto asked = [&](EventSubject s, std::uint32_t n) { return !units || units->hold(s, n); };
   MachineState state(r);
   auto end = log.read(state, {0, cycle});
   if (!end) return end.diagnostics();
+  // Of a log that was cut, the last event is the last that is known.
+  if (const Cycle last = end->end ? end->end->cycles : end->last; cycle > last && !end->beyond) {
+    Diagnostics d = end->notes;
+    d.error(Code::RDU8017, fmt::format("cycle {}", cycle), "the trace ends in cycle {}", last);
+    return d;
+  }
   JsonArray stages, buffers, crossings;
   for (std::uint32_t n = 0; n < r.stage_instances(); ++n) {
     const MachineState::Stage& s = state.stage(n);
     const StageAt at = r.stage_at(n);
     const RosterStage& stage = r.stages[at.stage.value];
-    if (s.completed >= stage.firings) continue;
+    if (s.completed >= stage.firings || !asked(EventSubject::stage, n)) continue;
     const bool busy = s.started != 0 && s.busy_until > cycle;
     if (s.started == 0 && s.completed == 0) continue;
     stages.push_back(Json()
@@ -165,7 +158,7 @@ Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle) {
   }
   for (std::uint32_t n = 0; n < r.buffer_instances(); ++n) {
     const MachineState::Buffer& b = state.buffer(n);
-    if (b.claimed() == 0) continue;
+    if (b.claimed() == 0 || !asked(EventSubject::buffer, n)) continue;
     const BufferAt at = r.buffer_at(n);
     buffers.push_back(Json()
                           .set("unit", r.place(at))
@@ -179,7 +172,7 @@ Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle) {
   for (std::uint32_t n = 0; n < r.channels(); ++n) {
     const MachineState::Channel& c = state.channel(n);
     const ChannelAt& at = r.channel_at(n);
-    if (c.under_way == 0) continue;
+    if (c.under_way == 0 || !asked(EventSubject::channel, n)) continue;
     const bool token = r.edges[at.edge.value].handshake == Handshake::token;
     crossings.push_back(Json()
                             .set("crossing", r.describe(at))
@@ -197,52 +190,15 @@ Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle) {
 Result<LogEnd> inspect_timeline(EventLogReader& log, const std::string& name, const LogWindow& window, bool json,
                                 const std::function<void(std::string_view)>& out) {
   const Roster& r = log.roster();
-  const auto hash = name.rfind('#');
-  const auto read = hash == std::string::npos ? std::nullopt : number_in(name.substr(hash + 1));
-  const bool numbered = read.has_value();
-  const std::uint64_t instance = read.value_or(0);
-  const std::string plain = numbered ? name.substr(0, hash) : name;
-  std::array<std::vector<bool>, 8> chosen;
-  bool any = false;
-  std::vector<std::string_view> names;
-  for (std::size_t s = 0; s < chosen.size(); ++s) chosen[s].resize(subjects(r, static_cast<EventSubject>(s)));
-  const auto choose = [&](EventSubject s, std::uint32_t n, bool is) {
-    if (!is) return;
-    chosen[static_cast<std::size_t>(s)][n] = true;
-    any = true;
-  };
-  for (std::uint32_t n = 0; n < r.stage_instances(); ++n) {
-    const StageAt at = r.stage_at(n);
-    const bool named = r.stages[at.stage.value].name == plain && (!numbered || at.instance == instance);
-    choose(EventSubject::stage, n, named || r.place(at) == name || to_string(r.site(at)) == name);
-  }
-  for (std::uint32_t n = 0; n < r.buffer_instances(); ++n) {
-    const BufferAt at = r.buffer_at(n);
-    const bool named = r.buffers[at.buffer.value].name == plain && (!numbered || at.instance == instance);
-    choose(EventSubject::buffer, n, named || r.place(at) == name || to_string(r.site(at)) == name);
-  }
-  for (std::uint32_t s = 0; s < r.senders(); ++s) {
-    const auto at = r.sender_at(s);
-    if (fmt::format("edge{}", at.edge.value) != plain || (numbered && at.from != instance)) continue;
-    choose(EventSubject::sender, s, true);
-    for (std::uint32_t c = 0; c < r.channels_of(s); ++c) choose(EventSubject::channel, r.first_channel(s) + c, true);
-    for (std::uint32_t m = 0; m <= r.channels_of(s); ++m)
-      choose(EventSubject::member, r.member(at.edge, at.from, m), true);
-  }
-  for (std::uint32_t l = 0; l < r.links.size(); ++l)
-    choose(EventSubject::link, l, fmt::format("link{}", l) == name || r.link_name(LinkId{l}) == name);
-  if (!any) {
-    for (const RosterStage& s : r.stages) names.push_back(s.name);
-    for (const RosterBuffer& b : r.buffers) names.push_back(b.name);
-    return absent(name, "unit, stage, buffer, edge or link", names);
-  }
+  const auto units = NamedUnits::find(r, name);
+  if (!units) return units.diagnostics();
 
   std::string room, line;
   bool first = true;
   Each each([&](const auto& e) {
     using E = std::remove_cvref_t<decltype(e)>;
     const std::uint32_t n = subject(e, r);
-    if (!chosen[static_cast<std::size_t>(subject_of<E>())][n]) return;
+    if (!units->hold(subject_of<E>(), n)) return;
     const std::string_view unit = text_of(subject_of<E>(), n, r, room);
     if (json) {
       Json j;
@@ -257,14 +213,7 @@ Result<LogEnd> inspect_timeline(EventLogReader& log, const std::string& name, co
       line = (first ? "[\n" : ",\n") + to_text(j, true);
     } else {
       line = fmt::format("{:>12}  {:<18} {}", e.at, name_of(kind_of_event<E>), unit);
-      each_plain_field(e, [&](const char* key, const auto& v) {
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(v)>, StallCause>)
-          line += fmt::format("  {} {}", key, cause_name(v));
-        else
-          line += fmt::format("  {} {}", key, v);
-      });
-      each_tag(e, [&](const char* key, const PageTag& t) { line += fmt::format("  {} {}", key, tag_text(t, r)); });
-      line += '\n';
+      line += fields_text(e, r, "  ") + '\n';
     }
     first = false;
     out(line);

@@ -23,8 +23,9 @@ Result<Inspected> inspect_summary(EventLogReader& log);
 // Events by kind, and the `most` units with most of them.
 Result<Inspected> inspect_counts(EventLogReader& log, std::size_t most);
 
-// Where everything stood at the end of a cycle: stages that are busy or wait, buffers with pages, crossings under way.
-Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle);
+// Where everything stood at the end of a cycle: stages that are busy or wait, buffers with pages, crossings under way;
+// of all units, or of those that `name` stands for (named_units.h). Errors: RDU8017, also of a cycle after the last.
+Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle, const std::string& name = {});
 
 // The life of one page across chips: "BUFFER[#INSTANCE]:PAGE" made, sent, landed and taken, with the firings that did
 // so. Errors: RDU8017.
@@ -34,8 +35,7 @@ Result<Inspected> inspect_page(EventLogReader& log, const std::string& page);
 Result<Inspected> inspect_difference(EventLogReader& a, EventLogReader& b, EventLogReader& a_again,
                                      EventLogReader& b_again);
 
-// Every event of a unit ("chip3.site(4,7).pcu"), stage, buffer ("x", "x#3"), edge ("edge7") or link ("link5"), a line
-// or a JSON object each. Errors: RDU8017.
+// Every event of the units that `name` stands for (named_units.h), a line or a JSON object each. Errors: RDU8017.
 Result<LogEnd> inspect_timeline(EventLogReader& log, const std::string& name, const LogWindow& window, bool json,
                                 const std::function<void(std::string_view)>& out);
 
@@ -45,8 +45,5 @@ struct Drawing {
 };
 // Pages held in a buffer instance over time. Errors: RDU8017.
 Result<Drawing> inspect_occupancy(EventLogReader& log, const std::string& buffer);
-
-// "x" or "x#3" of a buffer. Errors: RDU8017.
-Result<BufferAt> find_buffer(const Roster& roster, const std::string& name);
 
 }  // namespace rdusim

@@ -52,8 +52,8 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
 }
 
 std::string tag_text(const PageTag& t, const Roster& r) {
-  std::string out = fmt::format("'{}' rows [{}, {}) x columns [{}, {})", r.name_of(t.operand), t.row,
-                                t.row + t.rows, t.col, t.col + t.cols);
+  std::string out = fmt::format("'{}' rows [{}, {}) x columns [{}, {})", r.name_of(t.operand), t.row, t.row + t.rows,
+                                t.col, t.col + t.cols);
   if (t.chunks > 1) out += fmt::format(" chunk {} of {}", t.chunk, t.chunks);
   if (t.trip != 0) out += fmt::format(" trip {}", t.trip);
   return out;

@@ -76,9 +76,7 @@ Result<std::vector<std::pair<std::uint64_t, std::string>>> chunk_of(EventLogRead
     using E = std::remove_cvref_t<decltype(e)>;
     std::string text = fmt::format("cycle {}, {}: {}", e.at, text_of(subject_of<E>(), subject(e, r), r, room),
                                    name_of(kind_of_event<E>));
-    each_plain_field(
-        e, [&](const char* key, const auto& v) { text += fmt::format(" {} {}", key, static_cast<std::uint64_t>(v)); });
-    each_tag(e, [&](const char* key, const PageTag& t) { text += fmt::format(" {} {}", key, tag_text(t, r)); });
+    text += fields_text(e, r, " ");
     list.emplace_back(sum_of(e, r), std::move(text));
   });
   auto end = log.read(each);
@@ -95,6 +93,10 @@ Result<Inspected> inspect_difference(EventLogReader& a, EventLogReader& b, Event
   auto second = brief_of(b);
   if (!second) return second.diagnostics();
   Inspected out;
+  out.answer.set("programs", a.roster().program_sha256 == b.roster().program_sha256
+                                 ? Json("the same")
+                                 : Json(fmt::format("differ: '{}' on {} and '{}' on {}", a.roster().program,
+                                                    a.roster().target, b.roster().program, b.roster().target)));
   out.notes = first->notes;
   out.notes.append(second->notes);
   const auto differ = std::mismatch(first->sums.begin(), first->sums.end(), second->sums.begin(), second->sums.end());

@@ -56,6 +56,7 @@ Result<std::unique_ptr<PerfettoWriter>> PerfettoWriter::create(const std::string
   if (!file) return file.diagnostics();
   std::unique_ptr<PerfettoWriter> w(new PerfettoWriter(std::move(file).value(), roster, std::move(scope)));
   w->describe(rdusim);
+  w->head_ = w->file_.size() + w->bytes_.size() + left_out_bytes;
   return w;
 }
 
@@ -128,8 +129,9 @@ void PerfettoWriter::describe(const std::string& rdusim) {
 }
 
 void PerfettoWriter::slice(const Slice& s) {
-  full_ = full_ || (scope_.limit &&
-                    file_.size() + bytes_.size() + 512 + 20 * (s.flows_in.size() + s.flows_out.size()) > *scope_.limit);
+  full_ = full_ || (scope_.limit && file_.size() + bytes_.size() + 256 + 20 * (s.flows_in.size() + s.flows_out.size()) +
+                                            left_out_bytes >
+                                        *scope_.limit);
   if (full_) {
     ++left_out_;
     return;
@@ -168,7 +170,7 @@ void PerfettoWriter::slice(const Slice& s) {
 }
 
 void PerfettoWriter::counter(std::uint32_t counter, Cycle at, std::uint64_t value) {
-  full_ = full_ || (scope_.limit && file_.size() + bytes_.size() + 128 > *scope_.limit);
+  full_ = full_ || (scope_.limit && file_.size() + bytes_.size() + 128 + left_out_bytes > *scope_.limit);
   if (full_) {
     ++left_out_;
     return;

@@ -27,6 +27,7 @@ class PerfettoWriter final : public TraceWriter, private SliceSink {
   }
   RDU_EVENTS(RDU_FORWARD)
 #undef RDU_FORWARD
+  Bytes head() const override { return head_; }
   Result<TraceSize> finish(const TraceEnd& end) override;
 
  private:
@@ -57,6 +58,7 @@ class PerfettoWriter final : public TraceWriter, private SliceSink {
   Slices slices_;
   std::string bytes_;  // not written yet
   Message event_, packet_, part_;
+  Bytes head_ = 0;
   bool full_ = false;
   std::uint64_t left_out_ = 0;  // slices and counts, after the limit
 };

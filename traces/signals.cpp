@@ -211,10 +211,14 @@ TraceSize Signals::finish(const TraceEnd& end) {
 void Signals::declare() {
   if (declared_) return;
   declared_ = true;
+  sink_.declare(tree_, values(), scope_.from);
+}
+
+std::vector<std::uint64_t> Signals::values() const {
   std::vector<std::uint64_t> values;
   values.reserve(level_.size());
   for (const Level& l : level_) values.push_back(l.written);
-  sink_.declare(tree_, values, scope_.from);
+  return values;
 }
 
 void Signals::show_buffer(std::uint32_t n) {

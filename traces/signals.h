@@ -39,6 +39,10 @@ class Signals final : public EventSink {
   // All outlive this.
   Signals(const Roster& roster, const TraceScope& scope, SignalSink& sink);
 
+  const SignalTree& tree() const { return tree_; }
+  // Of every signal, what was last told of it.
+  std::vector<std::uint64_t> values() const;
+
   // The changes that were still to come when the run ended, as far as the window reaches; then what was shown and left
   // out, but for the file's bytes and what the sink itself left out.
   TraceSize finish(const TraceEnd& end);

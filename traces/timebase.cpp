@@ -10,22 +10,25 @@ Timebase timebase_of(const Fraction& clock_ghz) {
   constexpr std::uint64_t fs_per_ns = 1'000'000;
   const std::string clock = fmt::format("{} GHz", to_double(clock_ghz));
   const auto whole = clock_ghz.num == 0 ? std::nullopt : divide(Fraction{fs_per_ns, 1}, clock_ghz);
-  const Fraction fs = whole.value_or(Fraction{0, 1});
-  if (fs.den != 1 || fs.num == 0) {
-    t.exact = false;
-    const std::string span =
-        whole ? fmt::format(", {} ns", to_string(make_fraction(clock_ghz.den, clock_ghz.num))) : "";
-    t.note = fmt::format("one tick is one cycle at {}{}; the unit is a name only", clock, span);
+  if (!whole || whole->num < whole->den) {
+    t.note = fmt::format("one tick is one cycle at {}; the unit is a name only", clock);
+    return t;
+  }
+  if (whole->den != 1) {
+    t.unit = "1 fs";
+    t.ticks_per_cycle = *whole;
+    t.note = fmt::format("one cycle is {} ns, at {}; times are rounded down to 1 fs",
+                         to_string(make_fraction(clock_ghz.den, clock_ghz.num)), clock);
     return t;
   }
   static constexpr const char* units[] = {"fs", "ps", "ns", "us"};
-  std::uint64_t ticks = fs.num;
+  std::uint64_t ticks = whole->num;
   int power = 0;
   while (ticks % 10 == 0 && power < 11) {
     ticks /= 10;
     ++power;
   }
-  t.ticks_per_cycle = ticks;
+  t.ticks_per_cycle = Fraction{ticks, 1};
   t.unit = fmt::format("{} {}", power % 3 == 0 ? 1 : power % 3 == 1 ? 10 : 100, units[power / 3]);
   t.note = fmt::format("one cycle is {} ticks of {}, at {}", ticks, t.unit, clock);
   return t;

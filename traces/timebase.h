@@ -9,14 +9,19 @@
 namespace rdusim {
 
 struct Timebase {
-  std::string unit = "1 ns";  // of a tick: 1, 10 or 100 of fs, ps, ns, us
-  std::uint64_t ticks_per_cycle = 1;
-  bool exact = true;  // a tick is `unit`; else a tick is a cycle, and the unit only a name
-  std::string note;   // for people: "1 cycle = 5/6 ns at 1.2 GHz ..."
+  std::string unit = "1 ns";                  // of a tick: 1, 10 or 100 of fs, ps, ns, us
+  Fraction ticks_per_cycle = Fraction{1, 1};  // whole where a cycle is
+  std::string note;                           // for people: "one cycle is 5 ticks of 100 ps, at 2 GHz"
+
+  // The time of a cycle, rounded down to a tick; every cycle has its own.
+  std::uint64_t tick(Cycle cycle) const {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>(static_cast<Wide>(cycle) * ticks_per_cycle.num / ticks_per_cycle.den);
+  }
 };
 
 // The coarsest unit of which a cycle of the clock is a whole number. Where there is none (at 1.2 GHz a cycle is 5/6
-// ns), a tick is a cycle, and the note says so: exact counts of cycles instead of rounded times.
+// ns), femtoseconds: each time is right to the last of them, and as none is a sum of others, no error grows.
 Timebase timebase_of(const Fraction& clock_ghz);
 
 }  // namespace rdusim

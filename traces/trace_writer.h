@@ -39,10 +39,15 @@ struct TraceSize {
   LeftOut dropped;
 };
 
+// What a count of what was left out takes at most, and the last time; where it stands behind the events, a limit keeps room.
+inline constexpr Bytes left_out_bytes = 256;
+
 class TraceWriter : public EventSink {
  public:
   // The contributions that events name by number; before the first event.
   virtual void use(const ProvenanceTable&) {}
+  // Of the file, what is written whatever is left out: no limit can be less.
+  virtual Bytes head() const = 0;
   // After the last event. Errors: RDU5008.
   virtual Result<TraceSize> finish(const TraceEnd& end) = 0;
 };

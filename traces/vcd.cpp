@@ -37,11 +37,29 @@ Result<std::unique_ptr<VcdWriter>> VcdWriter::create(const std::string& path, co
                                                      const std::string& rdusim) {
   auto file = FileWriter::create(path);
   if (!file) return file.diagnostics();
-  return std::unique_ptr<VcdWriter>(new VcdWriter(std::move(file).value(), roster, std::move(scope), rdusim));
+  std::unique_ptr<VcdWriter> w(new VcdWriter(std::move(file).value(), roster, std::move(scope), rdusim));
+  if (w->scope_.limit) w->measure();
+  return w;
+}
+
+// Its declarations are written when the window begins, with the values of then.
+void VcdWriter::measure() {
+  measuring_ = true;
+  std::vector<std::uint64_t> values = signals_.values();
+  if (scope_.from != 0) std::fill(values.begin(), values.end(), ~std::uint64_t{0});  // not known yet, and no longer
+  declare(signals_.tree(), values, scope_.from);
+  flush();
+  measuring_ = false;
+  head_ += left_out_bytes;
+  codes_.clear();
+  wide_.clear();
 }
 
 void VcdWriter::flush() {
-  file_.write({text_.data(), used_});
+  if (measuring_)
+    head_ += used_;
+  else
+    file_.write({text_.data(), used_});
   used_ = 0;
 }
 
@@ -99,7 +117,7 @@ void VcdWriter::declare(const SignalTree& tree, const std::vector<std::uint64_t>
         put(s.name);
         put(words[s.bits].after);
       });
-  put(fmt::format("$enddefinitions $end\n#{}\n$dumpvars\n", from * time_.ticks_per_cycle));
+  put(fmt::format("$enddefinitions $end\n#{}\n$dumpvars\n", time_.tick(from)));
   at_ = from;
   for (std::uint32_t i = 0; i < signals.size(); ++i) {
     room();
@@ -125,7 +143,7 @@ void VcdWriter::value(std::uint32_t signal, std::uint64_t v) {
 }
 
 void VcdWriter::change(Cycle at, std::uint32_t signal, std::uint64_t v) {
-  full_ = full_ || (scope_.limit && file_.size() + used_ + longest_change > *scope_.limit);
+  full_ = full_ || (scope_.limit && file_.size() + used_ + longest_change + left_out_bytes > *scope_.limit);
   if (full_) {
     ++left_out_;
     return;
@@ -133,7 +151,7 @@ void VcdWriter::change(Cycle at, std::uint32_t signal, std::uint64_t v) {
   room();
   if (at != at_) {
     char* const to = text_.data() + used_;
-    used_ += static_cast<std::size_t>(fmt::format_to(to, "#{}\n", at * time_.ticks_per_cycle) - to);
+    used_ += static_cast<std::size_t>(fmt::format_to(to, "#{}\n", time_.tick(at)) - to);
     at_ = at;
   }
   value(signal, v);
@@ -142,8 +160,7 @@ void VcdWriter::change(Cycle at, std::uint32_t signal, std::uint64_t v) {
 Result<TraceSize> VcdWriter::finish(const TraceEnd& end) {
   TraceSize size = signals_.finish(end);
   size.dropped.limit = left_out_;
-  if (!full_ && end.cycles > at_ && end.cycles <= scope_.to)
-    put(fmt::format("#{}\n", end.cycles * time_.ticks_per_cycle));
+  if (!full_ && end.cycles > at_ && end.cycles <= scope_.to) put(fmt::format("#{}\n", time_.tick(end.cycles)));
   if (size.dropped.total() != 0)
     put(fmt::format("$comment left out: {} events by the filter, {} by the window, {} changes by the limit $end\n",
                     size.dropped.filter, size.dropped.window, size.dropped.limit));

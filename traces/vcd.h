@@ -1,7 +1,7 @@
 // Value change dump (IEEE 1364-2001, clause 18): the signals of a run (signals.h) for GTKWave, Surfer and others.
 //
-// Only changes are written. Times are exact: the timescale is the coarsest unit of which a cycle is a whole number, or
-// a tick is a cycle (timebase.h), as a comment says. No date: the same run gives the same bytes.
+// Only changes are written. The timescale is the coarsest unit of which a cycle is a whole number, or a femtosecond
+// (timebase.h), as a comment says. No date: the same run gives the same bytes.
 #pragma once
 
 #include <array>
@@ -28,6 +28,9 @@ class VcdWriter final : public TraceWriter, private SignalSink {
   }
   RDU_EVENTS(RDU_FORWARD)
 #undef RDU_FORWARD
+  Bytes head() const override {
+    return head_;
+  }
   Result<TraceSize> finish(const TraceEnd& end) override;
 
  private:
@@ -44,6 +47,7 @@ class VcdWriter final : public TraceWriter, private SignalSink {
   void put(std::string_view words);
   void put(const Code& code);
   void room();
+  void measure();
   void flush();
 
   FileWriter file_;
@@ -56,6 +60,8 @@ class VcdWriter final : public TraceWriter, private SignalSink {
   std::vector<bool> wide_;  // of more than one bit
   std::vector<char> text_;  // not written yet
   std::size_t used_ = 0;    // of it
+  Bytes head_ = 0;
+  bool measuring_ = false;  // the head, which is not written
   Cycle at_ = 0;            // of the last time that stands in the file
   bool full_ = false;
   std::uint64_t left_out_ = 0;  // changes, after the limit

@@ -99,7 +99,7 @@ Diagnostics save_tensors(const SpatialProgram& p, const TensorImages& images, co
 }
 
 // What was written of a run, where it is not all of it.
-void tell_traces(const Json& traces, std::optional<Bytes> limit) {
+void tell_traces(const Json& traces) {
   const JsonArray* rows = traces.as_array();
   for (std::size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
     const Json& row = (*rows)[i];
@@ -112,7 +112,6 @@ void tell_traces(const Json& traces, std::optional<Bytes> limit) {
         fmt::format("trace       {}: {}; left out {} events by the filter, {} by the window, {} by the limit",
                     *row.find("file")->as_string(), format_bytes(bytes), with_commas(filter), with_commas(window),
                     with_commas(over));
-    if (limit && bytes > *limit) text += fmt::format("; its head alone takes more than {}", format_bytes(*limit));
     write_err(text + "\n");
   }
 }
@@ -195,9 +194,13 @@ ExitStatus run(RunRequest request, std::atomic<bool>& stop) {
       if (format.empty()) continue;  // is refused below
       std::error_code none;
       const auto carried = format == "event-log" ? std::filesystem::file_size(request.program, none) : 0;
-      write_err(fmt::format("trace       {}: about {} events, {}, unless filtered\n", file,
-                            with_commas(estimate.events()),
-                            format_bytes(estimate_bytes(estimate, format) + (none ? 0 : carried))));
+      const Bytes bytes = estimate_bytes(estimate, format) + (none ? 0 : carried);
+      const bool part = !request.trace.filters.empty() || request.trace.from || request.trace.to;
+      write_err(fmt::format("trace       {}: {}about {} events, {}{}\n", file, part ? "a part of " : "",
+                            with_commas(estimate.events()), format_bytes(bytes),
+                            request.trace.limit && *request.trace.limit < bytes
+                                ? fmt::format(", of which it keeps {}", format_bytes(*request.trace.limit))
+                                : ""));
     }
   }
   auto result = [&] {
@@ -210,7 +213,7 @@ ExitStatus run(RunRequest request, std::atomic<bool>& stop) {
   ExitStatus status = r.status;
   if (status == ExitStatus::interrupted) write_err("interrupted: what was learnt so far follows\n");
 
-  tell_traces(r.report.traces, request.trace.limit);
+  tell_traces(r.report.traces);
 
   Diagnostics unwritten;
   if (!request.report.empty() && request.report != "-") {

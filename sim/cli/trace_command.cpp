@@ -19,6 +19,7 @@ namespace rdusim::cli {
 
 CommandWords words(TraceRequest& r) {
   const OptionWords log{"log", "what `rdusim run --trace FILE.rdulog` wrote, or - for standard input", &r.log, true};
+  constexpr const char* units = "a name, NAME#INSTANCE, chip3, chip3.site(4,7).pcu, edge7, link5 or chip3.hbm";
   const OptionWords json{"--json", "as JSON", &r.json};
   const OptionWords top{"--top", "how many of them (default 20)", &r.top};
   const OptionWords from{"--from", "first cycle", &r.from}, to{"--to", "last cycle", &r.to};
@@ -34,13 +35,9 @@ CommandWords words(TraceRequest& r) {
            {log, json}},
           {"stat", "events by kind, and the units with most of them", "rdusim trace stat run.rdulog", {log, top, json}},
           {"timeline",
-           "every event of a unit, stage, buffer, edge or link",
+           "every event of a unit, stage, buffer, edge, link, memory or chip",
            "rdusim trace timeline run.rdulog 'chip3.site(1,0).pcu' --from 1000 --to 2000",
-           {log,
-            {"name", "a name, NAME#INSTANCE, chip3.site(4,7).pcu, edge7 or link5", &r.name, true},
-            from,
-            to,
-            json}},
+           {log, {"name", units, &r.name, true}, from, to, json}},
           {"hot", "stages, links and buffers by what they waited for", "rdusim trace hot run.rdulog", {log, top, json}},
           {"critical-path",
            "the chain of events that set the total",
@@ -52,8 +49,8 @@ CommandWords words(TraceRequest& r) {
            {log, {"page", "BUFFER:PAGE or BUFFER#INSTANCE:PAGE", &r.name, true}, json}},
           {"at",
            "where everything stood at a cycle",
-           "rdusim trace at run.rdulog 12000",
-           {log, {"cycle", "the cycle", &r.cycle, true}, json}},
+           "rdusim trace at run.rdulog 12000 --of chip3",
+           {log, {"cycle", "the cycle", &r.cycle, true}, {"--of", units, &r.name}, json}},
           {"occupancy",
            "pages held in a buffer over time, as an SVG",
            "rdusim trace occupancy run.rdulog down.a_c0 -o a.svg",
@@ -214,7 +211,7 @@ ExitStatus trace(const TraceRequest& r) {
   if (r.command == "at") {
     const auto cycle = number(r.cycle);
     if (!cycle) return fail(usage(fmt::format("'{}' is not a cycle", r.cycle)));
-    return answer(r, inspect_at(log, *cycle));
+    return answer(r, inspect_at(log, *cycle, r.name));
   }
   if (r.command == "occupancy") {
     const auto svg = inspect_occupancy(log, r.name);

@@ -19,10 +19,6 @@ CommandWords words(ViewRequest& r) {
 
 ExitStatus view(const ViewRequest& r) {
   Diagnostics problems;
-  if (r.input == "-") {
-    problems.error(Code::RDU6005, "rdusim view", "a log is read more than once: name a file instead of standard input");
-    return fail(problems);
-  }
   const auto echarts = chart_library(r.echarts, "view", problems);
   if (problems.has_errors()) return fail(problems);
   const auto data = view_data(r.input);

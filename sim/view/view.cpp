@@ -11,6 +11,7 @@
 #include "sim/view/lives.h"
 #include "traces/critical_path.h"
 #include "traces/event_log.h"
+#include "traces/event_log_blocks.h"
 
 namespace rdusim {
 
@@ -159,6 +160,11 @@ std::optional<std::uint32_t> number_after(std::string_view text, std::string_vie
 Result<Json> of_report(const std::string& path) {
   const auto text = read_file(path, report_bytes_limit);
   if (!text) return text.diagnostics();
+  if (text->starts_with(log_block::magic)) {
+    Diagnostics d;
+    d.error(Code::RDU6005, "rdusim view", "a log is read more than once: name a file instead of standard input");
+    return d;
+  }
   // Both: the one reader of reports checks it, and the page shows it as it is.
   const auto checked = parse_report(*text, path);
   if (!checked) return checked.diagnostics();
@@ -189,6 +195,7 @@ Result<Json> of_report(const std::string& path) {
 }  // namespace
 
 Result<Json> view_data(const std::string& path) {
+  if (path == "-") return of_report(path);
   auto log = EventLogReader::open(path);
   if (log) return of_log(path, std::move(log).value());
   return log.diagnostics().contains(Code::RDU8010) ? of_report(path) : Result<Json>(log.diagnostics());

@@ -10,6 +10,7 @@
 
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
+#include "traces/fst.h"
 
 namespace rdusim::test::bad_input_test {
 namespace {
@@ -42,6 +43,19 @@ TEST_CASE("a disk that is full is told, the old output stays, and nothing half-w
   CHECK(errors_of(run) == "RDU5008");
   CHECK(run.out.find("verdict     pass") != std::string::npos);
   CHECK(folder.names() == files);
+  // Nor with its trace, whose writer may be another's.
+  std::vector<std::string> traces = {"a.rdulog", "a.vcd", "a.pftrace", "a.json"};
+  if (fst_available()) traces.push_back("a.fst");
+  for (const std::string& trace : traces) {
+    CAPTURE(trace);
+    const Outcome traced = shell("ulimit -f 4; $rdusim run prog.bin --trace " + trace, folder);
+    INFO(traced.err);
+    CHECK(traced.status == 2);
+    CHECK(errors_of(traced) == "RDU5008");
+    CHECK(traced.err.find("File too large") != std::string::npos);
+    CHECK(traced.out.find("verdict     pass") != std::string::npos);
+    CHECK(folder.names() == files);
+  }
 }
 
 TEST_CASE("standard output on a full device is told") {

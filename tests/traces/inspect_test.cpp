@@ -11,6 +11,7 @@
 #include "traces/event_log.h"
 #include "traces/fst.h"
 #include "traces/inspect.h"
+#include "traces/named_units.h"
 #include "traces/table.h"
 
 namespace rdusim::inspect_test {
@@ -41,6 +42,81 @@ Json answer(Result<Inspected> inspected) {
 std::uint64_t number(const Json& j, std::string_view key) {
   REQUIRE(j.find(key) != nullptr);
   return j.find(key)->as_uint64().value();
+}
+
+TEST_CASE("a name stands for the units that it says, and one that is not there is refused with what is") {
+  const Scratch folder;
+  run_log(small_matmul(), folder / "a.rdulog");
+  EventLogReader log = opened(folder / "a.rdulog");
+  const Roster& r = log.roster();
+  const auto count = [&](const std::string& name, EventSubject s) {
+    const auto units = NamedUnits::find(r, name);
+    INFO(units.diagnostics().to_text());
+    REQUIRE(units.ok());
+    std::size_t n = 0;
+    for (std::uint32_t i = 0; i < subjects(r, s); ++i) n += units->hold(s, i) ? 1 : 0;
+    return n;
+  };
+  const std::string stage = r.stages.front().name, buffer = r.buffers.front().name;
+  CHECK(count(stage, EventSubject::stage) == r.instances(StageId{0}));
+  CHECK(count(buffer + "#0", EventSubject::buffer) == 1);
+  CHECK(count("link1", EventSubject::link) == 1);
+  CHECK(count(r.link_name(LinkId{1}), EventSubject::link) == 1);
+  CHECK(count("chip1.hbm", EventSubject::memory) == r.memory_channels[1]);
+  CHECK(count("chip1.hbm channel 2", EventSubject::memory) == 1);
+  CHECK(count("chip1.hbm channel 2", EventSubject::stage) == 0);
+  std::size_t on_chip = 0, links = 0;
+  for (std::uint32_t n = 0; n < r.stage_instances(); ++n) on_chip += r.site(r.stage_at(n)).chip.value == 1 ? 1 : 0;
+  for (const auto& l : r.links) links += l.from == 1 || l.to == 1 ? 1 : 0;
+  CHECK(on_chip > 0);
+  CHECK(count("chip1", EventSubject::stage) == on_chip);
+  CHECK(count("chip1", EventSubject::link) == links);
+
+  const auto refused = [&](const std::string& name) {
+    const auto units = NamedUnits::find(r, name);
+    REQUIRE_FALSE(units.ok());
+    CHECK(units.diagnostics().list().front().code == Code::RDU8017);
+    return units.diagnostics().to_text();
+  };
+  CHECK(refused(stage + "x").find("did you mean '" + stage + "'") != std::string::npos);
+  CHECK(refused(stage + "#100000").find(fmt::format("it has {} instances", r.instances(StageId{0}))) !=
+        std::string::npos);
+  CHECK(refused(fmt::format("chip{}", r.chips)).find(fmt::format("{} chips", r.chips)) != std::string::npos);
+  CHECK(refused("edge100000").find(fmt::format("{} edges", r.edges.size())) != std::string::npos);
+  CHECK(refused("link100000").find(fmt::format("{} links", r.links.size())) != std::string::npos);
+  CHECK(refused("chip1.hbm channel 9999").find("no unit") != std::string::npos);
+}
+
+TEST_CASE("where time went is told of a log that was cut, up to the cut, and not of one that left events out") {
+  const Scratch folder;
+  run_log(small_matmul(), folder / "a.rdulog");
+  EventLogReader whole = opened(folder / "a.rdulog");
+  const auto of_whole = hottest(whole, 1000);
+  REQUIRE(of_whole.ok());
+  const std::string bytes = file_bytes(folder / "a.rdulog");
+  put_file(folder / "cut.rdulog", bytes.substr(0, bytes.size() - 1000));
+  EventLogReader cut = opened(folder / "cut.rdulog");
+  const auto of_cut = hottest(cut, 1000);
+  REQUIRE(of_cut.ok());
+  CHECK(of_cut->notes.contains(Code::RDU8014));
+  CHECK(number(of_cut->answer, "cycles") <= number(of_whole->answer, "cycles"));
+  CHECK(of_cut->answer.find("stages")->as_array()->size() == of_whole->answer.find("stages")->as_array()->size());
+
+  auto log = EventLogReader::open(folder / "a.rdulog");
+  REQUIRE(log.ok());
+  const auto program = log->program();
+  REQUIRE(program.ok());
+  TraceOptions options;
+  options.files = {folder / "part.rdulog"};
+  options.filters = {"chip=1"};
+  auto traces = RunTraces::open(log->roster(), *program, options, log->head().run, "");
+  REQUIRE(traces.ok());
+  traces->use(log->provenance());
+  const auto end = log->read(*traces->sinks().front());
+  REQUIRE(end.ok());
+  REQUIRE(traces->finish(*end->end).ok());
+  EventLogReader part = opened(folder / "part.rdulog");
+  CHECK(hottest(part, 5).diagnostics().contains(Code::RDU8015));
 }
 
 TEST_CASE("the hottest stages, links and buffers have the report's numbers, to the cycle") {
@@ -198,6 +274,14 @@ TEST_CASE("the answers to other questions hold together") {
   EventLogReader fourth = opened(folder / "a.rdulog");
   const Json middle = answer(inspect_at(fourth, run.report.cycles / 2));
   CHECK_FALSE(middle.find("stages")->as_array()->empty());
+  EventLogReader beyond = opened(folder / "a.rdulog");
+  CHECK(inspect_at(beyond, run.report.cycles + 100'000).diagnostics().contains(Code::RDU8017));
+  EventLogReader of_chip = opened(folder / "a.rdulog");
+  const Json there = answer(inspect_at(of_chip, run.report.cycles / 2, "chip1"));
+  const JsonArray& those = *there.find("stages")->as_array();
+  CHECK_FALSE(those.empty());
+  CHECK(those.size() < middle.find("stages")->as_array()->size());
+  for (const Json& row : those) CHECK(row.find("unit")->as_string()->starts_with("chip1."));
 
   // The partial sum of chip 1 lands on another chip and is folded there.
   std::string partial;

@@ -176,7 +176,7 @@ Waveform changes_of(Waveform w) {
   return w;
 }
 
-Waveform read_vcd(const std::string& text, std::uint64_t ticks) {
+Waveform read_vcd(const std::string& text, const Timebase& time) {
   Waveform w;
   std::map<std::string, std::vector<std::string>> names;  // by code; several where values are equal all along
   std::istringstream in(text);
@@ -210,8 +210,9 @@ Waveform read_vcd(const std::string& text, std::uint64_t ticks) {
       }
     } else if (word[0] == '#') {
       now = std::stoull(word.substr(1));
-      REQUIRE(now % ticks == 0);
-      now /= ticks;
+      const std::uint64_t tick = now;
+      now = ceil_div(tick * time.ticks_per_cycle.den, time.ticks_per_cycle.num);
+      REQUIRE(time.tick(now) == tick);
     } else {
       REQUIRE_FALSE(head);
       std::uint64_t value = 0;

@@ -53,8 +53,8 @@ class SignalFold final : public EventSink {
   std::map<std::string, Cycle> completed_;
 };
 
-// Reads VCD: values by name, at times divided by `ticks`. Fails the test on anything that it does not understand.
-Waveform read_vcd(const std::string& text, std::uint64_t ticks);
+// Reads VCD: values by name, at the cycles whose times it has. Fails the test on anything that it does not understand.
+Waveform read_vcd(const std::string& text, const Timebase& time);
 // Without values that repeat.
 Waveform changes_of(Waveform w);
 

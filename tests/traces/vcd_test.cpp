@@ -51,8 +51,8 @@ void check_run(const LoadedProgram& loaded, std::vector<std::string> filters = {
   SignalFold fold(log->roster());
   REQUIRE(log->read(fold).ok());
   Waveform expected = fold.finish(run.report.cycles);
-  const std::uint64_t ticks = timebase_of(loaded.target.clock_ghz).ticks_per_cycle;
-  const Waveform shown = changes_of(read_vcd(through_gtkwave(folder, folder / wave), ticks));
+  const Waveform shown =
+      changes_of(read_vcd(through_gtkwave(folder, folder / wave), timebase_of(loaded.target.clock_ghz)));
   // A resource that nobody used is shown idle.
   for (const auto& [name, values] : shown)
     if (name.ends_with(".busy")) expected[name].emplace(0, 0);
@@ -110,19 +110,39 @@ TEST_CASE("an FST that cannot be written whole is refused") {
   CHECK(refused("/nowhere/a.fst"));
 }
 
-TEST_CASE("a tick is exact: a whole number of a decimal unit, or a cycle, said so") {
+TEST_CASE("a cycle takes its time: a whole number of a decimal unit, or right to the femtosecond, however late") {
   const auto of = [](std::uint64_t num, std::uint64_t den) { return timebase_of(make_fraction(num, den)); };
   CHECK(of(1, 1).unit == "1 ns");
-  CHECK(of(1, 1).ticks_per_cycle == 1);
+  CHECK(of(1, 1).tick(7) == 7);
   CHECK(of(2, 1).unit == "100 ps");
-  CHECK(of(2, 1).ticks_per_cycle == 5);
+  CHECK(of(2, 1).tick(7) == 35);
   CHECK(of(8, 5).unit == "1 ps");
-  CHECK(of(8, 5).ticks_per_cycle == 625);
+  CHECK(of(8, 5).tick(7) == 7 * 625);
   CHECK(of(1, 2).unit == "1 ns");
-  CHECK(of(1, 2).ticks_per_cycle == 2);
-  CHECK_FALSE(of(6, 5).exact);
-  CHECK(of(6, 5).ticks_per_cycle == 1);
-  CHECK(of(6, 5).note.find("5/6 ns") != std::string::npos);
+  CHECK(of(1, 2).tick(7) == 14);
+  // 5/6 ns: 6 cycles are 5 ns, at the start and after ten thousand seconds.
+  const Timebase t = of(6, 5);
+  CHECK(t.unit == "1 fs");
+  for (const Cycle at : {Cycle{0}, Cycle{12'000'000'000'000}}) {
+    const std::uint64_t from = at / 6 * 5'000'000;
+    CHECK(t.tick(at) == from);
+    CHECK(t.tick(at + 1) == from + 833'333);
+    CHECK(t.tick(at + 2) == from + 1'666'666);
+    CHECK(t.tick(at + 3) == from + 2'500'000);
+    CHECK(t.tick(at + 6) == from + 5'000'000);
+  }
+  CHECK(t.note.find("5/6 ns") != std::string::npos);
+}
+
+TEST_CASE("a VCD of a machine at 1.2 GHz shows its times, not its cycles") {
+  const Scratch folder;
+  RunOptions options;
+  options.values = false;
+  const RunResult run = traced(small_matmul(), {folder / "a.vcd"}, options);
+  const std::string vcd = file_bytes(folder / "a.vcd");
+  CHECK(vcd.find("$timescale 1 fs $end") != std::string::npos);
+  const std::string last = vcd.substr(vcd.rfind('#') + 1);
+  CHECK(std::stoull(last) == run.report.cycles * 5'000'000 / 6);
 }
 
 TEST_CASE("a waveform of a window begins with the values at its first cycle") {
@@ -135,7 +155,7 @@ TEST_CASE("a waveform of a window begins with the values at its first cycle") {
   const RunResult run = traced(loaded, {folder / "a.vcd"}, options);
   REQUIRE(run.report.cycles > 6000);
   const std::string vcd = file_bytes(folder / "a.vcd");
-  const Waveform shown = read_vcd(vcd, timebase_of(loaded.target.clock_ghz).ticks_per_cycle);
+  const Waveform shown = read_vcd(vcd, timebase_of(loaded.target.clock_ghz));
   std::size_t changes = 0;
   for (const auto& [name, values] : shown) {
     CHECK(values.begin()->first == 3000);
