@@ -108,8 +108,17 @@ TEST_CASE("what is neither a report nor a log is refused, and no page is left be
   CHECK(errors_of(rdusim({"view", "note.txt", "-o", "x.html"}, folder)) == "RDU8001");
   CHECK(rdusim({"view", "broken.json", "-o", "x.html"}, folder).status == 2);
   CHECK(errors_of(rdusim({"view", "none.rdulog", "-o", "x.html"}, folder)) == "RDU1001");
-  CHECK(errors_of(rdusim({"view", "-", "-o", "x.html"}, folder)) == "RDU6005");
   CHECK_FALSE(folder.has("x.html"));
+}
+
+TEST_CASE("standard input may be a report, and a log, which is read more than once, is refused there") {
+  const Folder folder;
+  traced_run(folder);
+  CHECK(errors_of(shell("cat run.rdulog | $rdusim view - -o x.html", folder)) == "RDU6005");
+  CHECK_FALSE(folder.has("x.html"));
+  CHECK(shell("cat report.json | $rdusim view - -o x.html", folder).status == 0);
+  REQUIRE(rdusim({"view", "report.json", "-o", "y.html"}, folder).status == 0);
+  CHECK(folder.read("x.html") == folder.read("y.html"));
 }
 
 TEST_CASE("a roofline has no load above its memory and no matmul above its peak") {
