@@ -15,10 +15,12 @@ Timebase timebase_of(const Fraction& clock_ghz) {
     return t;
   }
   if (whole->den != 1) {
-    t.unit = "1 fs";
-    t.ticks_per_cycle = *whole;
-    t.note = fmt::format("one cycle is {} ns, at {}; times are rounded down to 1 fs",
-                         to_string(make_fraction(clock_ghz.den, clock_ghz.num)), clock);
+    // A hundred ticks a cycle are enough to see one, and readers whose times are of 32 bits see the more of a run.
+    const bool coarse = whole->num / whole->den >= 100'000;
+    t.unit = coarse ? "1 ps" : "1 fs";
+    t.ticks_per_cycle = coarse ? make_fraction(clock_ghz.den * 1000, clock_ghz.num) : *whole;
+    t.note = fmt::format("one cycle is {} ns, at {}; times are rounded down to {}",
+                         to_string(make_fraction(clock_ghz.den, clock_ghz.num)), clock, t.unit);
     return t;
   }
   static constexpr const char* units[] = {"fs", "ps", "ns", "us"};

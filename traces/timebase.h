@@ -21,7 +21,8 @@ struct Timebase {
 };
 
 // The coarsest unit of which a cycle of the clock is a whole number. Where there is none (at 1.2 GHz a cycle is 5/6
-// ns), femtoseconds: each time is right to the last of them, and as none is a sum of others, no error grows.
+// ns), picoseconds, or femtoseconds of a cycle that has less than a hundred: each time is right to the last of them, and as
+// none is a sum of others, no error grows.
 Timebase timebase_of(const Fraction& clock_ghz);
 
 }  // namespace rdusim

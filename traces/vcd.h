@@ -1,6 +1,6 @@
 // Value change dump (IEEE 1364-2001, clause 18): the signals of a run (signals.h) for GTKWave, Surfer and others.
 //
-// Only changes are written. The timescale is the coarsest unit of which a cycle is a whole number, or a femtosecond
+// Only changes are written. The timescale is the coarsest unit of which a cycle is a whole number, or a picosecond
 // (timebase.h), as a comment says. No date: the same run gives the same bytes.
 #pragma once
 

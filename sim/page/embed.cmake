@@ -21,5 +21,10 @@ if(NPM)
     COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_BINARY_DIR}/npm/node_modules/echarts/dist/echarts.min.js
             ${PROJECT_BINARY_DIR}/share/rdusim/echarts.min.js
     COMMENT "ECharts from npm" VERBATIM)
+else()
+  message(STATUS "no charts: npm (Debian: npm) is missing; pages of view and dashboard then have tables only")
+  add_custom_target(dashboard_assets
+    COMMAND ${CMAKE_COMMAND} -E echo "npm (Debian: npm) is missing: install it, and configure again"
+    COMMAND ${CMAKE_COMMAND} -E false VERBATIM)
 endif()
 install(FILES ${PROJECT_BINARY_DIR}/share/rdusim/echarts.min.js DESTINATION share/rdusim OPTIONAL)
