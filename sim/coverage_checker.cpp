@@ -1,7 +1,9 @@
 #include "sim/coverage_checker.h"
 
 #include <algorithm>
+#include <set>
 
+#include "compiler/ir/memory_order.h"
 #include "compiler/ir/trips.h"
 
 namespace rdusim {
@@ -47,6 +49,25 @@ CoverageChecker::CoverageChecker(const Instances& instances, Violations& violati
     if (store != nullptr && store->later.empty() && s.section.value < p.sections.size())
       tensors_[store->tensor.value].trips = p.sections[s.section.value].trips;
   }
+  reader_of_.resize(p.stages.size());
+  for (const MemoryOrder& order : memory_orders(p))
+    for (const StageId id : order.loads) {
+      const Stage& s = p.stage(id);
+      const auto& load = std::get<Load>(s.kind);
+      if (reader_of_[id.value] == 0) {
+        Reader r;
+        r.load = &load;
+        r.places = PagePlaces(load.pattern, p.tensor(load.tensor), p.header.native_tile);
+        r.firings = s.firings;
+        std::set<std::uint32_t> sets;
+        for (std::uint32_t i = 0; i < instances.instances(id); ++i)
+          r.reads.push_back(i >= load.multicast_set.size() || sets.insert(load.multicast_set[i]).second);
+        readers_.push_back(std::move(r));
+        reader_of_[id.value] = static_cast<std::uint32_t>(readers_.size());
+      }
+      Reader& r = readers_[reader_of_[id.value] - 1];
+      r.lag = std::max(r.lag, order.lag);
+    }
 }
 
 std::vector<CoverageChecker::RowRange> CoverageChecker::kept_rows(const certificate::AppendedRows& appended,
@@ -94,6 +115,42 @@ Bytes CoverageChecker::bytes_needed(const SpatialProgram& program) {
     n += WriteCounts::bytes_of_heads(rows, v.cols) + rows * v.cols / 8;
   }
   return n;
+}
+
+void CoverageChecker::on(const FiringStarted& e) {
+  const std::uint32_t which = reader_of_[e.stage.stage.value];
+  if (which == 0) return;
+  const Reader& r = readers_[which - 1];
+  const std::uint64_t trip = e.firing / r.firings;
+  if (trip < r.lag || e.stage.instance >= r.reads.size() || !r.reads[e.stage.instance]) return;
+  const TensorId tensor = tensor_of_trip(*r.load, trip);
+  const Writes& w = tensors_[tensor.value];
+  if (!w.stored || w.trips != 1) return;
+  // Rows that are named by indices may be any.
+  Place at{w.view.row, w.view.col, w.view.rows, w.view.cols};
+  if (!r.load->indexed) {
+    const auto place = r.places.at(e.stage.instance, e.firing % r.firings);
+    if (!place) return;
+    at = *place;
+  }
+  const auto look = [&](std::uint64_t row, std::uint64_t rows) {
+    const auto place = w.place_of(row);
+    if (!place) return true;
+    const auto found = w.times.other_than(1, {*place, rows, at.col - w.view.col, at.cols});
+    if (!found || found->times != 0) return true;  // what is written twice is another violation
+    const SpatialProgram& p = instances_.program();
+    violations_.found(Code::RDU7031, e.at, instances_.place(e.stage),
+                      "'{}' reads {} of '{}' in firing {}, and element ({}, {}) has not been written",
+                      p.stage(e.stage.stage).name, to_string(at), p.tensor(tensor).name, e.firing,
+                      w.view.row + row + (found->row - *place), w.view.col + found->col);
+    return false;
+  };
+  const std::uint64_t first = at.row - w.view.row;
+  if (w.kept.empty()) {
+    look(first, at.rows);
+  } else {
+    for (std::uint64_t row = first; row < first + at.rows && look(row, 1); ++row) continue;
+  }
 }
 
 void CoverageChecker::on(const PageStored& e) {

@@ -1,7 +1,9 @@
 // Every element of every stored tensor is written exactly once a trip, each replica for itself (a replica is a tensor
 // of its own). Rows of a state that no append replaces are kept: nobody may write them.
 //
-// RDU7013 element-written-twice, RDU7014 element-not-written. Holds how often each element that is not kept was written.
+// And what a load reads that stores of its section write has been written when it starts to.
+//
+// RDU7013 element-written-twice, RDU7014 element-not-written, RDU7031 page-read-early. Holds how often each element that is not kept was written.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,7 @@ class CoverageChecker final : public EventSink {
  public:
   CoverageChecker(const Instances& instances, Violations& violations);
 
+  void on(const FiringStarted& e) override;
   void on(const PageStored& e) override;
   void repeated(const Repetition& r) override;
   void finish(Cycle at);
@@ -28,6 +31,7 @@ class CoverageChecker final : public EventSink {
   // What the checker will keep, before it is made: as if an eighth of the elements were in blocks partly written. Measured
   // at most, matmuls and decoders over 1 to 16 chips: 0 to 0.11 of them, and 0.48 of one with 2 M elements.
   static Bytes bytes_needed(const SpatialProgram& program);
+  bool reads_what_is_stored() const { return !readers_.empty(); }
   std::uint64_t elements_written(TensorId t) const { return tensors_[t.value].written; }
 
  private:
@@ -53,8 +57,18 @@ class CoverageChecker final : public EventSink {
   // A rectangle of rows that are not kept, in places of `times`, is written once more; `col` and `row` of the view.
   void written(const PageStored& e, Writes& w, std::uint64_t row, const WriteCounts::Rect& at, std::uint8_t expected);
 
+  // A load that waits for stores of its section, from trip `lag` on.
+  struct Reader {
+    const Load* load = nullptr;
+    PagePlaces places;
+    std::uint64_t firings = 0, lag = 0;
+    std::vector<bool> reads;  // by instance: for itself, or as the first of its set
+  };
+
   const Instances& instances_;
   Violations& violations_;
+  std::vector<std::uint32_t> reader_of_;  // by stage: + 1; 0: none
+  std::vector<Reader> readers_;
   WriteCounts::Pool pool_;
   std::vector<Writes> tensors_;  // by tensor
 };

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
+#include "compiler/ir/memory_order.h"
 #include "compiler/ir/rates.h"
 #include "compiler/support/split_mix.h"
 #include "models/units/fault_partners.h"
@@ -27,7 +29,9 @@ struct Spot {
 
 class Spots {
  public:
-  explicit Spots(const SpatialProgram& p) : p_(p), instances_(p) {}
+  explicit Spots(const SpatialProgram& p) : p_(p), instances_(p) {
+    for (const MemoryOrder& order : memory_orders(p)) waiting_loads_.insert(order.loads.begin(), order.loads.end());
+  }
 
   std::vector<Spot> of(const FaultLaw& law) const {
     std::vector<Spot> out;
@@ -72,6 +76,7 @@ class Spots {
   // Whether a stage has the operands, or the counterpart, that a fault exchanges.
   bool has_what_it_takes(FaultKind kind, const Stage& s) const {
     if (kind == FaultKind::shard_swap) return other_shard(p_, s.id).has_value();
+    if (kind == FaultKind::read_early) return waiting_loads_.count(s.id) != 0;
     return kind != FaultKind::sum_order || turned_round(s).has_value();
   }
   // Whether the chip that an edge starts from sends to a chip that this edge does not lead to.
@@ -139,6 +144,7 @@ class Spots {
 
   const SpatialProgram& p_;
   Instances instances_;
+  std::set<StageId> waiting_loads_;  // what they read stores of their section write
 };
 
 std::array<std::uint64_t, fault_fates> count_fates(const std::vector<FaultResult>& results,

@@ -100,6 +100,7 @@ void add_checks(const LoadedProgram& loaded, const Listeners& l, bool finished, 
   row(Code::RDU7026, end, !p.collectives.empty(), finished);
   row(Code::RDU7029, "every page", true, true);
   row(Code::RDU7030, "every page", true, true);
+  if (l.coverage.reads_what_is_stored()) row(Code::RDU7031, "every load of what its section stores", true, true);
   if (l.links.watches()) {
     row(Code::RDU7065, "every transfer", true, true);
     std::uint64_t retries = 0;

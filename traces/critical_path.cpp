@@ -275,10 +275,11 @@ class PathFold {
       look(freed);
       chain_.drop(freed);
     }
-    // The first of a load's firings on a tensor may have waited until that was stored.
-    const bool reads = stage.kind == "load" && !stage.tensors.empty() && e.firing < stage.firings &&
-                       e.firing % stage.firings_a_tensor() == 0;
-    if (reads && input) offer(stored_[stage.tensor_of(e.firing)], true);
+    // A load's firing may have waited until its page was stored. A log does not say which store's firing that was: the
+    // last one of the tensor stands for it.
+    const bool loads = stage.kind == "load" && !stage.tensors.empty() && e.firing < stage.firings;
+    const bool reads = loads && e.firing % stage.firings_a_tensor() == 0;
+    if (loads && input && (reads || e.stall != 0)) offer(stored_[stage.tensor_of(e.firing)], true);
     // Of pages and room the latest, which may be later than what the firing needs: then the slack is set down too
     // small.
     const bool waited = e.stall != 0 || engine.start == 0;

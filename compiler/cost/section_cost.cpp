@@ -9,6 +9,7 @@
 #include "compiler/cost/exact.h"
 #include "compiler/cost/stage_cost.h"
 #include "compiler/cost/stage_order.h"
+#include "compiler/ir/access_pattern.h"
 #include "compiler/ir/memory_order.h"
 
 namespace rdusim::cost {
@@ -236,13 +237,14 @@ class SectionEstimate {
   }
 
   // The longest way through the section from operator to operator, trip after trip: a Load that waits starts when the
-  // Stores before it have stored everything, at the pace of what they take their pages from. Loads that wait for nobody
-  // run beside it. Nothing where no Load waits.
+  // Stores before it have stored its first page, goes on at the pace of what they take their pages from, and ends no
+  // earlier than they. Loads that wait for nobody run beside it. Nothing where no Load waits.
   std::optional<Cycles> chain_of_operators() const {
     struct Before {
       StageId from;
-      bool pages = false;     // hands pages to it; else it stores all that is read
-      std::uint64_t lag = 0;  // in the trip so many before
+      bool pages = false;                        // hands pages to it; else it stores all that is read
+      std::uint64_t lag = 0;                     // in the trip so many before
+      std::optional<std::uint64_t> needed = {};  // stores: the firing with which the first page read has been stored
     };
     std::vector<std::vector<Before>> before(p_.stages.size());
     std::vector<bool> free(p_.stages.size(), false);
@@ -252,7 +254,8 @@ class SectionEstimate {
       for (const StageId to : order.loads) {
         free[to.value] = false;
         lags = std::max(lags, order.lag);
-        for (const StageId from : order.stores) before[to.value].push_back({from, false, order.lag});
+        for (const StageId from : order.stores)
+          before[to.value].push_back({from, false, order.lag, needed_first(p_.stage(from), p_.stage(to))});
       }
     if (memory_orders_.empty()) return std::nullopt;
     for (const Edge& e : p_.edges) {
@@ -266,7 +269,8 @@ class SectionEstimate {
       const std::size_t i = id.value;
       apart[i] = own_interval(id);
       for (const Before& b : before[i])
-        if (b.pages) apart[i] = std::max(apart[i], firings_apart(id, b.from, apart[b.from.value]));
+        if (b.pages || (b.needed && *b.needed + 1 < p_.stage(b.from).firings))
+          apart[i] = std::max(apart[i], firings_apart(id, b.from, apart[b.from.value]));
     }
     // By stage, of the last trips: when its first page comes, and when its trip is over.
     struct Times {
@@ -286,7 +290,13 @@ class SectionEstimate {
         for (const Before& b : before[i]) {
           const std::size_t from = b.from.value;
           if (!b.pages) {
-            if (b.lag <= t) until = std::max(until, trips[b.lag].over[from]);
+            if (b.lag > t) continue;
+            const Cycles over = trips[b.lag].over[from],
+                         run = times(std::max<std::uint64_t>(p_.stage(id).firings, 1) - 1, apart[i]);
+            until = std::max(until, over - std::min(over, run));
+            if (b.needed)
+              until = std::max(until, plus(trips[b.lag].until[from],
+                                           plus(stages_[from].latency_cycles, times(*b.needed, apart[from]))));
             continue;
           }
           // chip_links() counts what a collective takes.
@@ -301,6 +311,39 @@ class SectionEstimate {
     }
     return longest;
   }
+
+  // The last firing, of any instance, of a store that writes something of the first page that some instance of a load
+  // reads; nothing where none does. Of loads whose rows are named by indices, and where there are too many pages to look
+  // at, the last of all.
+  std::optional<std::uint64_t> needed_first(const Stage& from, const Stage& to) const {
+    const auto& store = std::get<Store>(from.kind);
+    const auto& load = std::get<Load>(to.kind);
+    const std::uint64_t phases = std::max<std::uint64_t>(store.chunks.size(), 1), pages = from.firings / phases;
+    const std::uint64_t last = from.firings - std::min<std::uint64_t>(from.firings, 1);
+    if (load.indexed || load.pattern.first.empty() || times(pages, store.pattern.first.size()) > most_looked_at)
+      return last;
+    const Tensor &read = p_.tensor(load.tensor), &written = p_.tensor(store.tensor);
+    std::optional<std::uint64_t> needed;
+    for (const std::size_t reader : {std::size_t{0}, load.pattern.first.size() - 1}) {
+      const TileBox wanted = page_at(load.pattern, reader, 0);
+      if (!movable(wanted, load.pattern, read)) continue;
+      for (std::size_t writer = 0; writer < store.pattern.first.size(); ++writer)
+        for (std::uint64_t page = pages; page-- > 0;) {
+          if (needed && (page + 1) * phases - 1 <= *needed) break;
+          const TileBox made = page_at(store.pattern, writer, page);
+          if (!movable(made, store.pattern, written)) continue;
+          bool meet = true;
+          for (std::size_t axis = 0; meet && axis < read.shape.size(); ++axis) {
+            const AxisRange a = elements_of(load.pattern, read, wanted, axis, p_.header.native_tile);
+            const AxisRange b = elements_of(store.pattern, written, made, axis, p_.header.native_tile);
+            meet = a.begin < b.end && b.begin < a.end;
+          }
+          if (meet) needed = (page + 1) * phases - 1;
+        }
+    }
+    return needed;
+  }
+  static constexpr std::uint64_t most_looked_at = 1024;  // pages
 
   // Distance of a stage's firings where it shares nothing.
   Cycles own_interval(StageId id) const {

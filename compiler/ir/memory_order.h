@@ -1,5 +1,5 @@
-// Which Loads wait for which Stores: a Load of a tensor that Stores of its section write starts its trip when all of them
-// have completed theirs (program.h, Load).
+// Which Loads wait for which Stores: a Load of a tensor that Stores of its section write reads no page before they have
+// stored it (program.h, Load).
 #pragma once
 
 #include <cstdint>

@@ -124,9 +124,9 @@ struct Tensor {
 // ---- stages ---------------------------------------------------------------------------------------------------------------
 
 // Streams pages of a tensor from memory into the buffer of its output port, through an AGCU and the site's PMU. Where
-// Stores of its own section write that tensor, in the same trip or in one before, its trip starts when all of them have
-// completed the firings of theirs: the control network joins their completions and brings them to the load's sites. No
-// circle of hand-offs and of such waits within a trip may close (memory_order.h).
+// Stores of its own section write that tensor, in the same trip or in one before, each firing waits until all that they
+// write of its page has been stored: the control network brings their completions to the load's sites. No circle of
+// hand-offs and of such waits within a trip may close, whichever pages they are of (memory_order.h).
 //
 // `indexed`: a first port, an input, brings pages of indices (int32 or int64, of one row), whose chunk of a firing says
 // which rows of the tensor, a matrix, the firing's page has: row i is that of index i, zeros where there is none. It is a

@@ -2,10 +2,14 @@
 // other chips. One serial resource each way.
 //
 //   law      inward (loads, pages from other chips) and outward (stores, pages to other chips) are independent. A page of
-//            b bytes takes b / rate cycles of its direction, and every page passes `latency` cycles of pipeline. A load's
-//            page is asked for while fewer than outstanding_bursts bursts (of pages that memory has not given yet) are in
-//            flight: a stream is no faster than outstanding_bursts * burst_bytes / memory latency (Little's law), and
-//            what waits for a busy memory waits here, in order of rank, and not in the memory's queues before all others.
+//            b bytes takes b / rate cycles of its direction, and every page passes `latency` cycles of pipeline. So does
+//            a memory's acknowledgement of a page that it has written, with which the page counts as stored.
+//   window   outstanding_bursts bursts each way are asked for and not yet given at the most: read, or written of what has
+//            come to the memory. The bursts of a page are given at an even pace from its first to its last, and another
+//            page is asked for, another store started, as soon as one burst more may be: so a stream is as fast as
+//            outstanding_bursts * burst_bytes / memory latency (Little's law), whatever its pages, and what waits for a
+//            busy memory waits here, loads in order of rank, and not in the memory's queues before all others. Of a page
+//            only the bytes that fill a window are followed, in eighths of it.
 //   lanes    a load or store that moves at most n elements a cycle (Load::lanes) is n a cycle at its movement engine: a
 //            page of e elements keeps that for e / n cycles, and is there so long after its first element. AGCU, network
 //            and PMU ports are taken for as long as the bytes take them.
@@ -34,47 +38,79 @@ struct AgcuLaw {
         latency(p.latency_cycles),
         burst(std::max<Bytes>(p.burst_bytes, 1)),
         window(std::uint64_t{p.outstanding_bursts} * p.burst_bytes) {}
+  // What a page takes at least where a window of it takes so long.
+  Cycles paced(Bytes bytes, Cycles round_trip) const {
+    return window == 0 ? 0 : ceil_div(whole_bursts(bytes) * round_trip, window);
+  }
   Bytes whole_bursts(Bytes bytes) const { return (bytes + burst - 1) / burst * burst; }
 
   Rate port;  // every page
   Cycles latency = 0;
   Bytes burst = 1;
-  Bytes window = 0;  // loads only: bytes in flight; 0: no limit
+  Bytes window = 0;  // bytes in flight each way; 0: no limit
+};
+
+// What one direction of an AGCU has asked of a memory.
+class BurstWindow {
+ public:
+  // A page of `bytes` was asked for at `now`, and the memory gives its bursts from `first` to `last`.
+  void ask(const AgcuLaw& law, Cycle now, Cycle first, Cycle last, Bytes bytes) {
+    if (law.window == 0) return;
+    const Bytes all = law.whole_bursts(bytes);
+    const Bytes piece = std::max(law.window / 8 / law.burst * law.burst, law.burst);
+    const Cycles lasts = last - std::min(first, last);
+    for (Bytes left = std::min(all, law.window); left != 0;) {
+      const Bytes part = std::min(left, piece);
+      left -= part;
+      flying_.emplace_back(last - lasts * left / all, part);
+      std::push_heap(flying_.begin(), flying_.end(), std::greater<>{});
+      bytes_ += part;
+    }
+    // The ends are known: those that must come before the next page may be asked for are waited for at once.
+    while (!flying_.empty() && (flying_.front().first <= now || bytes_ >= law.window)) {
+      std::pop_heap(flying_.begin(), flying_.end(), std::greater<>{});
+      opens_ = std::max(opens_, flying_.back().first);
+      bytes_ -= flying_.back().second;
+      flying_.pop_back();
+    }
+  }
+  // First cycle at which a burst more may be asked for.
+  Cycle opens() const { return opens_; }
+  void reset() {
+    flying_.clear();
+    bytes_ = opens_ = 0;
+  }
+
+ private:
+  std::vector<std::pair<Cycle, Bytes>> flying_;  // a heap, the earliest end in front
+  Bytes bytes_ = 0;
+  Cycle opens_ = 0;
 };
 
 class Agcu {
  public:
   Slot inward(const AgcuLaw& law, Cycle now, Bytes bytes) { return inward_.take(now, law.port, bytes); }
   Slot outward(const AgcuLaw& law, Cycle now, Bytes bytes) { return outward_.take(now, law.port, bytes); }
-  // A load's page of `bytes` was asked for at `now`, and the memory gives its last byte at `end`.
-  void in_flight(const AgcuLaw& law, Cycle now, Cycle end, Bytes bytes) {
-    if (law.window == 0) return;
-    flying_.emplace_back(end, law.whole_bursts(bytes));
-    std::push_heap(flying_.begin(), flying_.end(), std::greater<>{});
-    bytes_flying_ += law.whole_bursts(bytes);
-    // The ends are known: those that must come before the next page may be asked for are waited for at once.
-    while (!flying_.empty() && (flying_.front().first <= now || bytes_flying_ >= law.window)) {
-      std::pop_heap(flying_.begin(), flying_.end(), std::greater<>{});
-      window_open_ = std::max(window_open_, flying_.back().first);
-      bytes_flying_ -= flying_.back().second;
-      flying_.pop_back();
-    }
+  // A page of `bytes` was asked for at `now`, and the memory gives its first byte at `first`, its last at `last`.
+  void reads(const AgcuLaw& law, Cycle now, Cycle first, Cycle last, Bytes bytes) {
+    reads_.ask(law, now, first, last, bytes);
   }
-  // First whole cycle at which a load would not have to wait.
-  Cycle load_free_at() const { return std::max(window_open_, inward_.free_at()); }
+  void writes(const AgcuLaw& law, Cycle now, Cycle first, Cycle last, Bytes bytes) {
+    writes_.ask(law, now, first, last, bytes);
+  }
+  // First whole cycle at which a load (a store) would not have to wait.
+  Cycle load_free_at() const { return std::max(reads_.opens(), inward_.free_at()); }
+  Cycle store_free_at() const { return writes_.opens(); }
   void reset() {
     inward_ = outward_ = {};
-    flying_.clear();
-    bytes_flying_ = 0;
-    window_open_ = 0;
+    reads_.reset();
+    writes_.reset();
   }
 
  private:
   SerialResource inward_;
   SerialResource outward_;
-  std::vector<std::pair<Cycle, Bytes>> flying_;  // a heap, the earliest end in front
-  Bytes bytes_flying_ = 0;
-  Cycle window_open_ = 0;
+  BurstWindow reads_, writes_;
 };
 
 }  // namespace rdusim

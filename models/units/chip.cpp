@@ -51,7 +51,6 @@ void Chip::expect_another_trip(std::uint32_t section) {
     s.total += spec(s).total;
     s.cause = StallCause::input_starvation;
     if (s.form == StageForm::load) {
-      s.held = unwritten(s) != nullptr;
       LoadState& load = c_.loads[s.detail];
       load.served = 0;
       load.blocker = 0;
@@ -154,6 +153,9 @@ void Chip::apply(const Event& e) {
     case written:
       apply_written(e.unit());
       break;
+    case store_free:
+      touch_stage(e.unit());
+      break;
     case port_room:
       work_.push_back({work_port_room, e.unit(), e.number()});
       break;
@@ -192,6 +194,7 @@ void Chip::apply_section(std::uint32_t section) {
     s.active = true;
     s.since = now_;
     touch_stage(i);
+    if (s.form == StageForm::load && s.actor == i) hold(s);
     if (s.form == StageForm::receive) touch_receive(s.detail);
   }
 }
@@ -308,7 +311,7 @@ void Chip::apply_completed(std::uint32_t stage) {
     StoreState& store = c_.stores[s.detail];
     const PageHeader& h = store.under_way[store.left++ % store.under_way.size()];
     tell(PageStored{now_, at(s), f, sp.held(f).tensor->id, h.tag});
-    if (store.memory_wait != 0) apply_stored(store, f / sp.firings);
+    if (store.memory_wait != 0) apply_stored(s, f);
   }
   for (const PortUse& use : uses(sp, f)) {
     if (use.push == 0) continue;
@@ -317,32 +320,6 @@ void Chip::apply_completed(std::uint32_t stage) {
     for (std::uint32_t n = use.push; n > 0; --n) push(c_.buffers[port.buffer]);
   }
   tell(FiringCompleted{now_, at(s), f});
-}
-
-void Chip::apply_stored(const StoreState& store, std::uint64_t trip) {
-  for (std::uint32_t w = store.memory_wait; w != 0; w = c_.memory_waits[w - 1].next) {
-    MemoryWait& wait = c_.memory_waits[w - 1];
-    if (--wait.to_come[trip] != 0) continue;
-    for (std::uint32_t i = 0; i < wait.held; ++i)
-      put(now_ + c_.held_loads[wait.first_held + i].signal, written, wait.first_held + i);
-  }
-}
-
-void Chip::apply_written(std::uint32_t held_load) {
-  HeldLoad& load = c_.held_loads[held_load];
-  ++load.seen;
-  StageState& s = c_.stages[load.stage];
-  if (!s.held || unwritten(s) != nullptr) return;
-  s.held = false;
-  touch_stage(load.stage);
-}
-
-const HeldLoad* Chip::unwritten(const StageState& s) const {
-  const std::uint64_t trip = s.next / spec(s).firings;
-  const auto member = static_cast<std::uint32_t>(&s - c_.stages.data());
-  for (std::uint32_t i = c_.loads[s.detail].first_held; i != 0; i = c_.held_loads[i - 1].next)
-    if (const HeldLoad& load = c_.held_loads[i - 1]; load.stage == member && load.seen + load.lag <= trip) return &load;
-  return nullptr;
 }
 
 // ---- phase 2: what is granted

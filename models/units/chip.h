@@ -67,7 +67,8 @@ class Chip {
     barrier_leave,   // receive channel
     arrived,         // receive channel: a page is at the site
     push_landed,     // receive: the next landed page may be seen
-    written,         // held load: a trip of what it loads has been stored
+    written,         // held load: it learns that what its next firing reads has been stored
+    store_free,      // stage: a store, whose AGCU may ask for more
     // Requests: granted in the commit phase.
     port_room,     // link: bytes that have left the switch's port that it leads to
     relay,         // relay: a page or signal for its link
@@ -156,10 +157,17 @@ class Chip {
   void apply_sent(std::uint32_t sender);
   void apply_arrived(std::uint32_t channel);
   void apply_push_landed(std::uint32_t receive);
-  void apply_stored(const StoreState& store, std::uint64_t trip);
+  // chip_memory_order.cpp
+  void apply_stored(const StageState& store, std::uint64_t firing);
   void apply_written(std::uint32_t held_load);
-  // Of a load: a wait for what its next trip reads; nothing where all has been written.
-  const HeldLoad* unwritten(const StageState& s) const;
+  void hold(StageState& load);
+  bool may_read(std::uint32_t held_load);
+  struct CellRange {
+    std::uint64_t row = 0, col = 0, rows = 0, cols = 0;  // within the wait's
+  };
+  CellRange cells_of(const MemoryWait& wait, const PageRegion& page) const;
+  // Of a load that is held: one of its waits, and the trip of the stores.
+  std::pair<const MemoryWait*, std::uint64_t> waits_for(const StageState& load) const;
   void push(BufferState& b);
   void publish(BufferState& b, std::uint64_t produced);
   void see(BufferState& b);
@@ -218,7 +226,10 @@ class Chip {
   }
   void give_turn(AgcuState& agcu, std::uint32_t load);
   Bytes issue_load(std::uint32_t load_stage);  // bytes of its page
-  Cycle use_memory(std::uint32_t memory, MemorySpace space, const PageHeader& page, bool write);
+  struct MemoryUse {
+    Cycle begin = 0, end = 0;  // its first burst begins; its last is read or written
+  };
+  MemoryUse use_memory(std::uint32_t memory, MemorySpace space, const PageHeader& page, bool write);
   struct Part {
     Bytes begin = 0;
     std::uint32_t bytes = 0;

@@ -17,7 +17,8 @@ Cycles by_lanes(std::uint64_t elements, std::uint32_t lanes) {
 }  // namespace
 
 std::optional<StallCause> Chip::blocked(const StageState& s) {
-  if (s.held) return StallCause::input_starvation;
+  if (s.held && !(s.faulty && c_.faults.asked(FaultKind::read_early, at(s), s.next)))
+    return StallCause::input_starvation;
   for (const PortUse& use : uses(spec(s), s.next)) {
     const PortState& port = c_.ports[s.first_port + use.port];
     if (use.need != 0) {
@@ -113,7 +114,16 @@ void Chip::grant_stage(std::uint32_t stage) {
         return;
       }
       if (engine_taken(stage)) return;
-      if (s.form == StageForm::store) start_store(stage);
+      if (s.form == StageForm::store) {
+        // What was stored before has come to its memory, and waits there.
+        if (const Cycle opens = c_.agcus[c_.stores[s.detail].agcu].unit.store_free_at(); opens > now_) {
+          // A firing has one cause: what held it up for longer.
+          if (opens - now_ > now_ - std::min(s.since, now_)) s.cause = StallCause::memory;
+          put(opens, store_free, stage);
+          return;
+        }
+        start_store(stage);
+      }
       if (s.form == StageForm::matmul) start_matmul(stage);
       if (s.form == StageForm::generic) spec(s).values ? start_values(stage) : start_generic(stage);
   }
@@ -148,9 +158,7 @@ void Chip::started(StageState& s, Cycles busy) {
   s.since = now_ + busy;
   c_.engines[s.engine].free_at = now_ + busy;
   ++s.next;
-  if (s.form != StageForm::load) return;
-  if (c_.loads[s.detail].first_held != 0 && s.next != s.total && s.next % spec(s).firings == 0)
-    s.held = unwritten(s) != nullptr;
+  if (s.form == StageForm::load && c_.loads[s.detail].stage == s.actor && &s == &c_.stages[s.actor]) hold(s);
 }
 
 PageTag Chip::tag_of(const StageSpec& sp, const PageRegion& r, std::uint64_t firing) const {
@@ -212,6 +220,7 @@ void Chip::start_load(std::uint32_t actor) {
   Cycles busy =
       std::max({laws_.load_rate.span(bytes).ceil(), by_lanes(r.elements(), sp.load->lanes), Cycles{1}}) + late(leader);
   const StallCause cause = leader.cause;
+  if (leader.faulty && leader.held) c_.faults.strikes(FaultKind::read_early, at(leader), f);
   std::optional<View> indices;
   if (sp.load->indexed) {
     indices = view(leader, 0, f);
@@ -319,9 +328,11 @@ Bytes Chip::issue_load(std::uint32_t stage) {
   const Bytes bytes = page->bytes;
   Agcu& agcu = c_.agcus[load.agcu].unit;
   const Slot door = agcu.inward(laws_.agcu, now_, bytes);
-  const Cycle read = use_memory(load.memory, sp.tensor->space, *page, false);
-  agcu.in_flight(laws_.agcu, now_, read, bytes);
-  const Cycle last = std::max(read, door.end + c_.memories[load.memory].latency()) + laws_.agcu.latency;
+  const Cycles latency = c_.memories[load.memory].latency();
+  const MemoryUse use = use_memory(load.memory, sp.tensor->space, *page, false);
+  const Cycle read = std::max(use.end, now_ + laws_.agcu.paced(bytes, latency));
+  agcu.reads(laws_.agcu, now_, use.begin + latency, read, bytes);
+  const Cycle last = std::max(read, door.end + latency) + laws_.agcu.latency;
   // The page enters the network when the rest can follow without a gap.
   const Cycles streaming = laws_.agcu.port.span(bytes).ceil();
   s.last_transit = std::max({s.last_transit, last - std::min(last, streaming), now_ + 1});
@@ -329,11 +340,12 @@ Bytes Chip::issue_load(std::uint32_t stage) {
   return bytes;
 }
 
-// When a page has been read or written.
-Cycle Chip::use_memory(std::uint32_t memory, MemorySpace space, const PageHeader& page, bool write) {
+Chip::MemoryUse Chip::use_memory(std::uint32_t memory, MemorySpace space, const PageHeader& page, bool write) {
   const auto number = static_cast<std::uint8_t>(space);
   MemoryUsed sum{now_, c_.chip, number, 0, ~Cycle{0}, 0, 0, write, 0};
+  Cycle first = ~Cycle{0};
   const auto used = [&](std::uint32_t channel, Cycle begin, Cycle end, Bytes bytes) {
+    first = std::min(first, begin);
     if (bursts_) {
       tell(MemoryUsed{now_, c_.chip, number, channel, begin, end, bytes, write});
       return;
@@ -346,7 +358,7 @@ Cycle Chip::use_memory(std::uint32_t memory, MemorySpace space, const PageHeader
   };
   const Cycle done = c_.memories[memory].access(now_, page.origin, page.bytes, write, used);
   if (sum.channels != 0) tell(sum);
-  return done;
+  return {std::min(first, done), done};
 }
 
 void Chip::grant_transit(std::uint32_t stage) {
@@ -480,28 +492,29 @@ void Chip::start_store(std::uint32_t stage) {
   claim(s, f);
   Pmu::Access out = c_.pmus[pmu].read(laws_.pmu, now_, kept.bytes);
   out.last = std::max(out.last, out.first + by_lanes(range.size(), sp.store->lanes));
+  // The address generator is done with the page when its last element has been read; the page makes room when it has
+  // left. So many may be on their way as the buffer has places.
+  started(s, std::max<Cycles>(out.last - laws_.pmu.access - now_, 1) + late(s));
+  s.cause = StallCause::input_starvation;
   if (c_.network.flits() != nullptr) {
     c_.network.post(store.route, message(FlitMessage::What::store, stage, kept.bytes, 1), out.first, out.last,
                     kept.bytes);
-    const Cycle unhindered = c_.network.left_unhindered(out.first, out.last, kept.bytes);
-    started(s, std::max<Cycles>(unhindered - now_, 1) + late(s));
-    s.cause = StallCause::network_contention;
-    // Free when the page has left: flits_left().
-    c_.engines[s.engine].wake = true;
-    c_.engines[s.engine].free_at = FlowNetwork::never;
-    return;
+  } else {
+    const Cycle left = c_.network.send(store.route, out.first, out.last, kept.bytes);
+    const Cycle tail = c_.network.tail(store.route, 0);
+    const Cycles streaming = laws_.agcu.port.span(kept.bytes).ceil();
+    s.last_transit =
+        std::max({s.last_transit, c_.network.head(store.route, 0), tail - std::min(tail, streaming), now_ + 1});
+    put(s.last_transit, transit, stage);
+    put(std::max(left, s.since), read_done, stage);
   }
-  const Cycle left = c_.network.send(store.route, out.first, out.last, kept.bytes);
-  const Cycles busy = std::max<Cycles>(left - now_, 1) + late(s);
-  const Cycle tail = c_.network.tail(store.route, 0);
-  const Cycles streaming = laws_.agcu.port.span(kept.bytes).ceil();
-  s.last_transit =
-      std::max({s.last_transit, c_.network.head(store.route, 0), tail - std::min(tail, streaming), now_ + 1});
-  put(s.last_transit, transit, stage);
-  started(s, busy);
-  s.cause = StallCause::input_starvation;
-  c_.engines[s.engine].wake = true;
-  put(now_ + busy, read_done, stage);
+  // The next firing, where it could start but for the engine.
+  if (s.next == s.total) return;
+  if (const auto why = blocked(s)) {
+    s.cause = *why;
+  } else {
+    wait_for_engine(stage);
+  }
 }
 
 void Chip::grant_write(std::uint32_t stage) {
@@ -510,8 +523,10 @@ void Chip::grant_write(std::uint32_t stage) {
   StoreState& store = c_.stores[s.detail];
   const std::uint64_t f = store.written++;
   const PageHeader& page = store.under_way[f % store.under_way.size()];
-  const Cycle done = use_memory(store.memory, sp.tensor->space, page, true);
-  s.last_complete = std::max({s.last_complete, done, now_ + 1});
+  const MemoryUse use = use_memory(store.memory, sp.tensor->space, page, true);
+  c_.agcus[store.agcu].unit.writes(laws_.agcu, now_, use.begin, use.end, page.bytes);
+  // Stored is what the memory has acknowledged.
+  s.last_complete = std::max(s.last_complete, std::max(use.end, now_ + 1) + laws_.agcu.latency);
   put(s.last_complete, completed, stage);
 }
 

@@ -65,10 +65,7 @@ void Chip::step_flits() {
 void Chip::flits_left(const FlitMessage& m, Cycle at) {
   if (m.what == FlitMessage::What::shot) put(at, sent, m.unit);
   if (m.what != FlitMessage::What::store) return;
-  StageState& s = c_.stages[m.unit];
-  const Cycle free = std::max({at, s.since, now_ + 1});
-  c_.engines[s.engine].free_at = free;
-  put(free, read_done, m.unit);
+  put(std::max(at, now_ + 1), read_done, m.unit);
 }
 
 void Chip::leave_chip(const FlitMessage& m, Cycle head) {

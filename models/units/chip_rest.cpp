@@ -76,6 +76,8 @@ void Chip::put_form_at_rest(const StageState& s, std::uint64_t base, Cycle now, 
     case StageForm::load: {
       const LoadState& l = c_.loads[s.detail];
       put(counted(l.issued, base), l.waiting, l.listed);
+      for (std::uint32_t h = l.first_held; h != 0; h = c_.held_loads[h - 1].next)
+        put(ahead(c_.memory_waits[c_.held_loads[h - 1].wait].last + c_.held_loads[h - 1].signal, now));
       break;
     }
     case StageForm::store: {

@@ -159,7 +159,7 @@ struct alignas(64) StageState {
   bool active = false;  // its section runs
   bool touched = false;
   bool waits_for_engine = false;  // is in its list
-  bool held = false;              // a load: what its next trip reads has not been written
+  bool held = false;              // a load: what its next firing reads has not been written
   bool faulty = false;
   // once it fires
   std::uint64_t transited = 0;  // firings whose page is on its last leg
@@ -215,20 +215,38 @@ struct EngineState {
   bool wake = false;                // an event will tell when it is free
 };
 
-// Loads that wait until stores of their section have completed a trip (program.h, Load). Stores complete trips in turn.
+// Of a tensor that stores of a section write, and loads of it read: which of its cells have been written. A cell is a
+// rectangle of the tensor as a matrix, a tile or what the stores' patterns count in; there are as many as cover what is
+// stored.
 struct MemoryWait {
-  std::vector<std::uint64_t> to_come;      // by trip: firings of the stores that have not completed
-  std::uint64_t all = 0;                   // of how many, a trip
-  std::uint32_t first_held = 0, held = 0;  // in held_loads
-  std::uint32_t next = 0;                  // + 1: another that the same stores count for; 0: none
+  struct Cell {
+    std::uint32_t to_come = 0;        // firings of the stores that write in it and have not completed
+    std::uint32_t first_waiting = 0;  // + 1: loads that wait for it, in held_loads
+    Cycle at = 0;                     // of the last of them; 0: nobody writes in it
+  };
+  struct Trip {
+    std::uint64_t to_come = 0;  // firings of the stores that have not completed
+    Cycle at = 0;               // of the last of them
+    std::vector<Cell> cells;    // from when somebody asks or writes, until all loads know of all of them
+  };
+  std::uint64_t all = 0;  // firings of the stores, a trip
+  std::uint64_t cell_rows = 1, cell_cols = 1;
+  std::uint64_t first_row = 0, first_col = 0, rows = 0, cols = 0;  // in cells
+  std::vector<std::uint32_t> writes;                               // by cell: firings of the stores, a trip
+  std::vector<Trip> trips;
+  Cycles signal = 0;       // the longest of its loads'
+  Cycle last = 0;          // completion of a store
+  std::uint32_t next = 0;  // + 1: another that the same stores count for; 0: none
 };
 struct HeldLoad {
-  std::uint32_t stage = 0;
-  Cycles signal = 0;       // on the control network, from the store farthest away
-  std::uint64_t lag = 0;   // its trip t reads what trip t - lag of the stores has written
-  std::uint64_t seen = 0;  // trips that it knows to be complete
-  std::uint32_t wait = 0;  // index into memory_waits
-  std::uint32_t next = 0;  // + 1: another of the same stage; 0: none
+  std::uint32_t stage = 0;  // the first member of its set
+  Cycles signal = 0;        // on the control network, from the store farthest away
+  std::uint64_t lag = 0;    // its trip t reads what trip t - lag of the stores has written
+  std::uint32_t wait = 0;   // index into memory_waits
+  std::uint32_t next = 0;   // + 1: another of the same load; 0: none
+  bool whole = false;       // any row may be read
+  bool listed = false;      // waits for a cell
+  std::uint32_t next_waiting = 0;
 };
 
 struct LoadState {
@@ -243,7 +261,7 @@ struct LoadState {
   std::uint32_t rank = 0;                       // in a trip, loads of a lower one come first at the AGCU
   bool listed = false;                          // has a turn in the AGCU's heap
   std::uint64_t served = 0;                     // bytes, in whole bursts, from where it came to wait
-  std::uint32_t first_held = 0;                 // + 1: what its members wait for, in held_loads; 0: nothing
+  std::uint32_t first_held = 0;                 // + 1: what it waits for, in held_loads; 0: nothing
 };
 
 struct StoreState {

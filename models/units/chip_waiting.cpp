@@ -24,12 +24,11 @@ void Chip::waiting(SectionId section, std::vector<Waiting>& out) const {
     w.what = Waiting::For::firing;
     w.have = s.completed;
     w.want = s.total;
-    if (s.held) {
-      const HeldLoad& load = *unwritten(s);
-      const MemoryWait& wait = c_.memory_waits[load.wait];
+    if (const StageState& actor = c_.stages[s.actor]; actor.held) {
+      const auto [wait, trip] = waits_for(actor);
       w.what = Waiting::For::written;
-      w.have = wait.all - wait.to_come[s.next / spec(s).firings - load.lag];
-      w.want = wait.all;
+      w.have = wait->all - wait->trips[trip].to_come;
+      w.want = wait->all;
       out.push_back(w);
       continue;
     }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/ir/access_pattern.h"
 #include "compiler/ir/clusters.h"
 #include "compiler/ir/memory_order.h"
 #include "compiler/ir/trips.h"
@@ -372,27 +373,78 @@ void Elaborator::make_memory_waits() {
       }
     }
     if (wait.all == 0) continue;
-    wait.to_come.assign(p_.sections[order.section.value].trips, wait.all);
-    wait.first_held = static_cast<std::uint32_t>(c.held_loads.size());
+    lay_out_cells(order, wait);
+    wait.trips.assign(p_.sections[order.section.value].trips, {wait.all, 0, {}});
     for (const StageId load : order.loads) {
       const Group& g = group(p_.stage(load).group);
       for (std::uint32_t i = 0; i < g.sites.size(); ++i) {
+        Cycles signal = 0;
+        for (const auto& at : outermost) signal = std::max(signal, c.network.control(*at, g.sites[i].at));
+        wait.signal = std::max(wait.signal, signal);
+        LoadState& state = c.loads[c.stages[stage_base_[load.value] + i].detail];
+        if (state.first_held != 0 && c.held_loads[state.first_held - 1].wait == which) {
+          // Another member of its set.
+          HeldLoad& held = c.held_loads[state.first_held - 1];
+          held.signal = std::max(held.signal, signal);
+          continue;
+        }
         HeldLoad held;
-        held.stage = stage_base_[load.value] + i;
-        for (const auto& at : outermost) held.signal = std::max(held.signal, c.network.control(*at, g.sites[i].at));
+        held.stage = state.stage;
+        held.signal = signal;
         held.lag = order.lag;
         held.wait = which;
-        StageState& s = c.stages[held.stage];
-        LoadState& state = c.loads[s.detail];
-        s.held = s.held || order.lag == 0;
+        held.whole = std::get<Load>(p_.stage(load).kind).indexed;
         held.next = state.first_held;
         c.held_loads.push_back(held);
         state.first_held = static_cast<std::uint32_t>(c.held_loads.size());
       }
     }
-    wait.held = static_cast<std::uint32_t>(c.held_loads.size()) - wait.first_held;
-    c.memory_waits.push_back(wait);
+    c.memory_waits.push_back(std::move(wait));
   }
+}
+
+void Elaborator::lay_out_cells(const MemoryOrder& order, MemoryWait& wait) {
+  const Tensor& t = p_.tensor(order.tensor);
+  const std::size_t rank = t.shape.size();
+  const std::uint32_t tile = p_.header.native_tile;
+  const auto each = [&](auto&& visit) {
+    for (const StageId id : order.stores) {
+      const auto& store = std::get<Store>(p_.stage(id).kind);
+      const std::uint64_t phases = std::max<std::uint64_t>(store.chunks.size(), 1);
+      for (std::uint32_t i = 0; i < group(p_.stage(id).group).sites.size(); ++i)
+        for (std::uint64_t f = 0; f < p_.stage(id).firings; f += phases)
+          visit(page_region(store.pattern, t, tile, i, f / phases), std::min(phases, p_.stage(id).firings - f));
+    }
+  };
+  // Rows of a matrix of a stack lie in no cell with those of the next.
+  std::uint64_t rows = rank > 2 ? static_cast<std::uint64_t>(t.shape[rank - 2]) : 0, cols = 0;
+  for (const StageId id : order.stores) {
+    const AccessPattern& pattern = std::get<Store>(p_.stage(id).kind).pattern;
+    if (rank > 1) rows = std::gcd(rows, step_of(pattern, rank, rank - 2, tile));
+    if (rank > 0) cols = std::gcd(cols, step_of(pattern, rank, rank - 1, tile));
+  }
+  wait.cell_rows = std::max<std::uint64_t>(rows, 1);
+  wait.cell_cols = std::max<std::uint64_t>(cols, 1);
+  std::uint64_t first_row = ~std::uint64_t{0}, first_col = ~std::uint64_t{0}, last_row = 0, last_col = 0;
+  each([&](const PageRegion& page, std::uint64_t) {
+    if (!page.comes || page.elements() == 0) return;
+    first_row = std::min(first_row, page.row / wait.cell_rows);
+    first_col = std::min(first_col, page.col / wait.cell_cols);
+    last_row = std::max(last_row, (page.row + page.rows - 1) / wait.cell_rows);
+    last_col = std::max(last_col, (page.col + page.cols - 1) / wait.cell_cols);
+  });
+  if (first_row > last_row || first_col > last_col) return;
+  wait.first_row = first_row;
+  wait.first_col = first_col;
+  wait.rows = last_row - first_row + 1;
+  wait.cols = last_col - first_col + 1;
+  wait.writes.assign(wait.rows * wait.cols, 0);
+  each([&](const PageRegion& page, std::uint64_t firings) {
+    if (!page.comes || page.elements() == 0) return;
+    for (std::uint64_t row = page.row / wait.cell_rows; row * wait.cell_rows < page.row + page.rows; ++row)
+      for (std::uint64_t col = page.col / wait.cell_cols; col * wait.cell_cols < page.col + page.cols; ++col)
+        wait.writes[(row - first_row) * wait.cols + col - first_col] += static_cast<std::uint32_t>(firings);
+  });
 }
 
 }  // namespace rdusim

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/ir/memory_order.h"
 #include "compiler/ir/page_frames.h"
 #include "compiler/target/topology.h"
 #include "models/units/chip.h"
@@ -84,6 +85,7 @@ class Elaborator {
   void make_multicast_sets(ChipState& c, std::uint32_t id, std::uint32_t n, const StageSpec& d, const Group& g);
   void rank_loads();
   void make_memory_waits();
+  void lay_out_cells(const MemoryOrder& order, MemoryWait& wait);
 
   // ---- crossings (elaborate_crossings.cpp)
   struct Place {

@@ -82,6 +82,7 @@ enum class FaultKind : std::uint8_t {
   link_down,
   flit_misroute,
   flit_interleave,
+  read_early,
 };
 
 struct FaultLaw {
@@ -114,7 +115,7 @@ struct FaultLaw {
 };
 
 // clang-format off
-inline constexpr std::array<FaultLaw, 49> fault_laws = {{
+inline constexpr std::array<FaultLaw, 50> fault_laws = {{
     {FaultKind::page_drop, "page_drop", FaultPlace::hand_off, false, "a page is lost", {Code::RDU7029, Code::RDU7020, Code::RDU7001, Code::RDU7004, Code::RDU7011}},
     {FaultKind::page_duplicate, "page_duplicate", FaultPlace::hand_off, false, "a page comes twice", {Code::RDU7029, Code::RDU7025, Code::RDU7002, Code::RDU7004, Code::RDU7005, Code::RDU7006, Code::RDU7003, Code::RDU7011}},
     {FaultKind::page_swap, "page_swap", FaultPlace::hand_off, false, "a page and the next change places; the last one is lost", {Code::RDU7029, Code::RDU7020, Code::RDU7011}},
@@ -164,6 +165,7 @@ inline constexpr std::array<FaultLaw, 49> fault_laws = {{
     {FaultKind::link_down, "link_down", FaultPlace::link, false, "the link carries nothing from then on", {Code::RDU7020, Code::RDU7021}},
     {FaultKind::flit_misroute, "flit_misroute", FaultPlace::edge, false, "a flit of a page leaves a switch by the wrong port, and the next one knows no such flow", {Code::RDU7030, Code::RDU7029, Code::RDU7020, Code::RDU7001, Code::RDU7004, Code::RDU7011}},
     {FaultKind::flit_interleave, "flit_interleave", FaultPlace::edge, false, "the flits of a page and of the next one of its channel mix: each comes with half of the other", {Code::RDU7029, Code::RDU7011}},
+    {FaultKind::read_early, "read_early", FaultPlace::load, false, "a page is read that a store of its section has not written yet", {Code::RDU7031}},
 }};
 // clang-format on
 

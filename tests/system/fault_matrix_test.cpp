@@ -63,6 +63,7 @@ TEST_CASE("no fault is missed, each is caught by a check meant for it, with valu
   for (const auto& [kind, n] : caught) {
     CAPTURE(kind);
     const bool elsewhere = kind == "bias_again" || kind == "collective_order" || kind == "partial_trip" ||  // below
+                           kind == "read_early" ||                                                          // below
                            kind == "flit_interleave";  // flit_run_test.cpp
     if (kind != "link_stall" && kind != "link_retry" && kind != "depth_less" && !elsewhere) CHECK(n > 0);
   }
@@ -107,6 +108,18 @@ TEST_CASE("a bias that is added twice is caught, with values and without") {
                    "\"s\"\n[[ops]]\nkind = \"relu\"\nin = [\"s\"]\nout = \"y\"\n",
                {"--chips", "1"});
   check_caught(folder, "bias_again");
+}
+
+TEST_CASE("a page that is read before it is written is caught, with values and without") {
+  const Folder folder;
+  compile_text(
+      folder,
+      "name = \"chain\"\n" + operand("x", "input", "[192, 64]", "bf16", "61") +
+          operand("w", "weight", "[64, 64]", "bf16", "53") +
+          "[tensors.s]\n[tensors.y]\nrole = \"output\"\n[[ops]]\nkind = \"matmul\"\nin = [\"x\", \"w\"]\nout = "
+          "\"s\"\n[[ops]]\nkind = \"relu\"\nin = [\"s\"]\nout = \"y\"\n",
+      {"--chips", "1"});
+  check_caught(folder, "read_early");
 }
 
 // The second collective's partial sums are made of the first one's result. Of two that have nothing of each other's,

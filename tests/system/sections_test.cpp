@@ -1,4 +1,4 @@
-// Several operators in one section: what one stores, the next loads when it is complete.
+// Several operators in one section: what one stores, the next loads, page by page.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ void double_through(StreamProgram& s, const std::string& name, TensorId from, Te
   s.join(twice, out, {store});
 }
 
-TEST_CASE("a load of what its section stores waits until all of it is stored, and so on down a chain") {
+TEST_CASE("a load of what its section stores waits until that is stored, and so on down a chain") {
   constexpr std::uint64_t elements = 37;
   StreamProgram s("chain");
   const TensorId x = s.tensor("x", TensorRole::input, elements, 7);

@@ -396,9 +396,72 @@ TEST_CASE("an unloaded page takes the sum of what its units say, and not one cyc
   const Cycles pushed = read + 1 + 3 + 1 + 2;
   // PMU: 2 of access; network as before; then the AGCU takes the flits as they come, 4 cycles, and 5 of its own.
   const Cycles at_memory = pushed + 2 + 1 + 3 + 1 + 4 + 5;
-  // Memory: the bus is turned round (4), the row is open, 7.68 cycles of data.
-  const Cycles written = at_memory + 4 + 8;
+  // Memory: the bus is turned round (4), the row is open, 7.68 cycles of data; the acknowledgement passes the AGCU.
+  const Cycles written = at_memory + 4 + 8 + 5;
   CHECK(r.cycles == t.host.section_launch_cycles + t.host.argument_load_cycles + written);
+}
+
+TEST_CASE("a store takes its next page when it has read the last, while that is on its way") {
+  const Target t = small_target(1);
+  const auto cycles = [&](std::uint64_t pages, std::uint32_t lanes) {
+    Builder b(t);
+    const GroupId g = b.group(0, {{1, 2}});
+    const TensorId y = b.tensor("y", {4, static_cast<std::int64_t>(4 * pages)}, DType::int32, TensorRole::output);
+    const BufferId buffer = b.buffer(g, pages, 64, DType::int32, pages);  // all there from the start
+    b.stage("store", Store{y, b.walk(y, 1, 1), {}, {}, lanes}, g, {Builder::in(buffer)}, pages, move(1));
+    const Report r = run_forked(b.p, t);
+    REQUIRE(r.end == MachineOutcome::End::finished);
+    return r.cycles;
+  };
+  // Sixteen elements, one a cycle: access to the PMU, the network, the AGCU and memory are paid once. Each page goes to a
+  // channel of its own, which opens a row for it.
+  CHECK(cycles(2, 1) == cycles(1, 1) + 16);
+  CHECK(cycles(4, 1) == cycles(1, 1) + 3 * 16);
+  // Sixteen a cycle: the network takes them one by one, 4 cycles each.
+  CHECK(cycles(4, 16) == cycles(1, 16) + 3 * 4);
+}
+
+TEST_CASE(
+    "a load of what its section stores reads each page when that has been stored and told, and not a cycle earlier") {
+  const auto run = [](std::uint64_t pages, std::uint32_t lanes, bool second_half, Cycles control_hop = 1) {
+    Target t = small_target(1);
+    t.network.control_hop_cycles = control_hop;
+    Builder b(t);
+    const GroupId from = b.group(0, {{1, 2}}), to = b.group(0, {{3, 2}}, 1);
+    const std::vector<std::int64_t> shape{4, static_cast<std::int64_t>(4 * pages)};
+    const TensorId h = b.tensor("h", shape, DType::int32, TensorRole::intermediate);
+    const TensorId y = b.tensor("y", shape, DType::int32, TensorRole::output);
+    const BufferId made = b.buffer(from, pages, 64, DType::int32, pages);  // all there from the start
+    const BufferId read = b.buffer(to, pages, 64, DType::int32);
+    b.stage("store", Store{h, b.walk(h, 1, 1), {}, {}, lanes}, from, {Builder::in(made)}, pages, move(1));
+    AccessPattern order = b.walk(h, 1, 1);
+    if (second_half) {
+      order.first = {{0, pages / 2}};
+      order.loops = {pages / 2};
+      order.stride = {{0, 1}};
+    }
+    const std::uint64_t loaded = second_half ? pages / 2 : pages;
+    const StageId load = b.stage("load", Load{h, order, {}}, to, {Builder::out(read)}, loaded, move(0));
+    const StageId keep = b.stage("keep", Store{y, order, {}}, to, {Builder::in(read)}, loaded, move(1));
+    b.local(load, read, {keep});
+    const Report r = run_forked(b.p, t);
+    REQUIRE(r.end == MachineOutcome::End::finished);
+    return r.cycles - t.host.section_launch_cycles - t.host.argument_load_cycles;
+  };
+  // Stored: PMU 2, endpoint 1, three hops, endpoint 1, the AGCU's port 4 and pipeline 5; memory opens a row (3) and takes
+  // 7.68 cycles of data; the acknowledgement passes the AGCU's pipeline.
+  const Cycles stored = 2 + 1 + 3 + 1 + 4 + 5 + 3 + 8 + 5;
+  // Told: two hops of control wires. Read: the bus turns, the row is open, 40 to the first byte, the AGCU's pipeline; an
+  // endpoint, one hop, an endpoint, and 2 of access behind the last byte.
+  const Cycles read = 2 + 4 + 8 + 40 + 5 + 1 + 1 + 1 + 2;
+  // Kept, by the other AGCU: one hop; the bus turns.
+  const Cycles kept = 2 + 1 + 1 + 1 + 4 + 5 + 4 + 8 + 5;
+  CHECK(run(1, 0, false) == stored + read + kept);
+  CHECK(run(1, 0, false, 3) == stored + read + kept + 2 * 2);
+  // Pages that come 16 cycles apart are read and kept 16 cycles apart.
+  CHECK(run(4, 1, false) == run(1, 1, false) + 3 * 16);
+  // Who reads the second half alone waits for its first page, the third, and not for the fourth.
+  CHECK(run(4, 1, true) == run(4, 1, false));
 }
 
 TEST_CASE("stages of one engine are served as the schedule says where both are ready") {

@@ -140,31 +140,44 @@ TEST_CASE("an AGCU's two directions are independent, and each serialises") {
   CHECK(a.load_free_at() == 101);
 }
 
-TEST_CASE("loads are no faster than the outstanding bursts allow") {
+TEST_CASE("streams are as fast as the outstanding bursts allow, and no faster, each way by itself") {
   AgcuParameters p;
   p.bytes_per_cycle = {64, 1};
   p.outstanding_bursts = 8;
   p.burst_bytes = 256;
-  // 2048 bytes in flight, which memory takes 100 cycles to give: 20.48 bytes a cycle.
-  const AgcuLaw narrow(p);
+  const AgcuLaw law(p);
+  // 2048 bytes in flight, given from 52 to 100: a burst every 6 cycles, the first at 58.
   Agcu a;
-  a.in_flight(narrow, 0, 100, 2048);
-  CHECK(a.load_free_at() == 100);
-  // Half of them: there is room for the other half, whose bursts are whole.
-  a.in_flight(narrow, 100, 200, 1024);
-  CHECK(a.load_free_at() == 100);
-  a.in_flight(narrow, 110, 230, 800);
-  CHECK(a.load_free_at() == 200);
-  // What has ended frees its room: at 230 nothing is in flight any more.
-  a.in_flight(narrow, 240, 300, 1792);
-  CHECK(a.load_free_at() == 230);
-  a.in_flight(narrow, 241, 290, 256);
-  CHECK(a.load_free_at() == 290);
+  a.reads(law, 0, 52, 100, 2048);
+  CHECK(a.load_free_at() == 58);
+  CHECK(a.store_free_at() == 0);
+  // Asked for at 58, with seven bursts of the first in flight: all eight of the first are given, and a burst of the
+  // second, before there is room for a third page.
+  a.reads(law, 58, 110, 158, 2048);
+  CHECK(a.load_free_at() == 116);
+  // A small page beside: room at once where it does not fill the window.
+  Agcu small;
+  small.reads(law, 0, 52, 100, 1024);
+  CHECK(small.load_free_at() == 0);
+  small.reads(law, 10, 62, 110, 800);  // four whole bursts: the first of the two pages makes room
+  CHECK(small.load_free_at() == 64);
+  small.reads(law, 240, 290, 300, 256);  // all before have ended, the last at 110
+  CHECK(small.load_free_at() == 110);
+  // Stores likewise.
+  a.writes(law, 0, 100, 148, 2048);
+  CHECK(a.store_free_at() == 106);
+  // A page of four windows: the next may be asked for when a burst less than a window of it is to come.
+  Agcu large;
+  large.reads(law, 0, 100, 420, 8192);
+  CHECK(large.load_free_at() == 350);
+  CHECK(law.paced(8192, 100) == 400);
+  CHECK(law.paced(2049, 100) == 113);
   // No limit: the port alone.
   p.outstanding_bursts = 0;
   Agcu b;
-  b.in_flight(AgcuLaw(p), 0, 1000, 1 << 20);
+  b.reads(AgcuLaw(p), 0, 900, 1000, 1 << 20);
   CHECK(b.load_free_at() == 0);
+  CHECK(AgcuLaw(p).paced(1 << 20, 100) == 0);
 }
 
 ChipLinkParameters link_parameters() {
