@@ -32,33 +32,42 @@ std::uint32_t shift_that_holds(std::uint64_t n, std::uint32_t most) {
 }  // namespace
 
 std::unique_ptr<WriteCounts::Cells> WriteCounts::Pool::take() {
-  if (free_.empty()) return std::make_unique<Cells>();
+  if (free_.empty()) {
+    ++made_;
+    return std::make_unique<Cells>();
+  }
   auto cells = std::move(free_.back());
   free_.pop_back();
   return cells;
 }
 
-// Square, unless the matrix has too few rows or columns for that.
-std::uint32_t WriteCounts::shift_of_height(std::uint64_t rows, std::uint64_t cols) {
-  const std::uint32_t wide = shift_that_holds(cols, block_shift / 2);
-  return shift_that_holds(rows, block_shift - wide);
+WriteCounts::Shape WriteCounts::shape(std::uint64_t rows, std::uint64_t cols, std::uint64_t page_cols) {
+  const std::uint32_t square = block_shift / 2;
+  const std::uint32_t page = page_cols == 0 ? 0 : static_cast<std::uint32_t>(std::bit_width(page_cols)) - 1;
+  Shape s;
+  s.width = shift_that_holds(cols, std::clamp(page, square, block_shift));
+  s.height = shift_that_holds(rows, block_shift - s.width);
+  s.width = shift_that_holds(cols, block_shift - s.height);  // of few rows the wider
+  return s;
 }
 
-std::uint32_t WriteCounts::shift_of_width(std::uint64_t rows, std::uint64_t cols) {
-  return shift_that_holds(cols, block_shift - shift_of_height(rows, cols));
+void WriteCounts::set_shape(Shape s) {
+  height_ = s.height;
+  width_ = s.width;
+  const std::uint8_t times = blocks_.empty() ? std::uint8_t{0} : blocks_.front().times;
+  blocks_across_ = ((cols_ - 1) >> width_) + 1;
+  blocks_ = std::vector<Block>(blocks_across_ * (((rows_ - 1) >> height_) + 1));
+  for (Block& b : blocks_) b.times = times;
 }
 
-WriteCounts::WriteCounts(std::uint64_t rows, std::uint64_t cols)
-    : rows_(rows), cols_(cols), height_(shift_of_height(rows, cols)), width_(shift_of_width(rows, cols)) {
-  if (elements() == 0) return;
-  blocks_across_ = ((cols - 1) >> width_) + 1;
-  blocks_.resize(blocks_across_ * (((rows - 1) >> height_) + 1));
+WriteCounts::WriteCounts(std::uint64_t rows, std::uint64_t cols) : rows_(rows), cols_(cols) {
+  if (elements() != 0) set_shape(shape(rows, cols, 0));
 }
 
 std::uint64_t WriteCounts::bytes_of_heads(std::uint64_t rows, std::uint64_t cols) {
   if (rows == 0 || cols == 0) return 0;
-  return (((cols - 1) >> shift_of_width(rows, cols)) + 1) * (((rows - 1) >> shift_of_height(rows, cols)) + 1) *
-         sizeof(Block);
+  const Shape s = shape(rows, cols, 0);
+  return (((cols - 1) >> s.width) + 1) * (((rows - 1) >> s.height) + 1) * sizeof(Block);
 }
 
 std::uint64_t WriteCounts::rows_in(std::size_t block) const {
@@ -132,6 +141,12 @@ std::uint64_t WriteCounts::count_other_than(std::uint8_t times) const {
 }
 
 void WriteCounts::add(const Rect& r, Pool& pool) {
+  if (r.rows == 0 || r.cols == 0) return;
+  if (!written_) {
+    // Every block has the same count, and no cells.
+    written_ = true;
+    if (const Shape s = shape(rows_, cols_, r.cols); s.width != width_ || s.height != height_) set_shape(s);
+  }
   each_part(r, [&](const Part& p) {
     Block& b = blocks_[p.block];
     const std::uint64_t rows = rows_in(p.block), cols = cols_in(p.block);
@@ -168,6 +183,12 @@ void WriteCounts::replace(std::uint8_t from, std::uint8_t to) {
 }
 
 void WriteCounts::copy(const WriteCounts& other, Pool& pool) {
+  if (other.width_ != width_ || other.height_ != height_) {
+    for (Block& b : blocks_)
+      if (b.cells) pool.give(std::move(b.cells));
+    set_shape({other.height_, other.width_});
+  }
+  written_ = other.written_;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     Block& b = blocks_[i];
     const Block& o = other.blocks_[i];

@@ -2,7 +2,8 @@
 //
 // Writers take turns over a tensor in pages, and what they leave behind is the same count all over. So a block of elements
 // that have one count is held as that count; only while a block is partly written does it have a byte an element. A matrix
-// that a page at a time covers takes little more than its blocks' heads, 16 bytes for 4096 elements.
+// that a page at a time covers takes little more than its blocks' heads, 16 bytes for 4096 elements. Blocks are square, or as
+// wide as the first page that is written: what writes whole rows leaves no block half done that waits for the rows below.
 #pragma once
 
 #include <array>
@@ -23,8 +24,11 @@ class WriteCounts {
    public:
     std::unique_ptr<Cells> take();
     void give(std::unique_ptr<Cells> cells) { free_.push_back(std::move(cells)); }
+    // How many there are, in use or not.
+    std::size_t made() const { return made_; }
 
    private:
+    std::size_t made_ = 0;
     std::vector<std::unique_ptr<Cells>> free_;
   };
 
@@ -68,8 +72,12 @@ class WriteCounts {
     std::size_t block = 0;
     std::uint64_t row = 0, rows = 0, col = 0, cols = 0;
   };
-  static std::uint32_t shift_of_height(std::uint64_t rows, std::uint64_t cols);
-  static std::uint32_t shift_of_width(std::uint64_t rows, std::uint64_t cols);
+  struct Shape {
+    std::uint32_t height = 0, width = 0;  // as shifts
+  };
+  // Of blocks for pages that are `page_cols` wide.
+  static Shape shape(std::uint64_t rows, std::uint64_t cols, std::uint64_t page_cols);
+  void set_shape(Shape shape);
   template <class F>
   bool each_part(const Rect& r, F&& f) const;
   std::uint8_t at(std::uint64_t row, std::uint64_t col) const;
@@ -80,6 +88,7 @@ class WriteCounts {
 
   std::uint64_t rows_ = 0, cols_ = 0, blocks_across_ = 0;
   std::uint32_t height_ = 0, width_ = 0;  // of a block, as shifts
+  bool written_ = false;                  // which its blocks' shape waits for
   std::vector<Block> blocks_;             // row by row
 };
 

@@ -66,5 +66,21 @@ TEST_CASE("counts held by block are those held by element, whatever is written")
   }
 }
 
+TEST_CASE(
+    "a matrix that pages cover whole, in rows or in tiles, needs a byte an element for the pages under way alone") {
+  const auto made = [](std::uint64_t rows, std::uint64_t cols, std::uint64_t page_rows, std::uint64_t page_cols) {
+    WriteCounts::Pool pool;
+    WriteCounts counts(rows, cols);
+    for (std::uint64_t col = 0; col < cols; col += page_cols)
+      for (std::uint64_t row = 0; row < rows; row += page_rows) counts.add({row, page_rows, col, page_cols}, pool);
+    CHECK_FALSE(counts.other_than(1));
+    return pool.made();
+  };
+  CHECK(made(32, 131072, 1, 16384) == 0);
+  CHECK(made(32, 131072, 1, 1024) <= 32);
+  CHECK(made(4096, 4096, 64, 64) == 0);
+  CHECK(made(4096, 4096, 32, 32) <= 128);
+}
+
 }  // namespace
 }  // namespace rdusim::write_counts_test
