@@ -142,10 +142,10 @@ void CoverageChecker::on(const FiringStarted& e) {
     violations_.found(Code::RDU7031, e.at, instances_.place(e.stage),
                       "'{}' reads {} of '{}' in firing {}, and element ({}, {}) has not been written",
                       p.stage(e.stage.stage).name, to_string(at), p.tensor(tensor).name, e.firing,
-                      w.view.row + row + (found->row - *place), w.view.col + found->col);
+                      w.view.whole_row_of(row + (found->row - *place)), w.view.col + found->col);
     return false;
   };
-  const std::uint64_t first = at.row - w.view.row;
+  const std::uint64_t first = w.view.row_of(at.row).value_or(0);
   if (w.kept.empty()) {
     look(first, at.rows);
   } else {
@@ -158,7 +158,9 @@ void CoverageChecker::on(const PageStored& e) {
   if (!w.stored) return;
   const PageTag& tag = e.tag;
   const SpatialProgram& p = instances_.program();
-  if (tag.row < w.view.row || tag.col < w.view.col || tag.row - w.view.row + tag.rows > w.view.rows ||
+  const auto first = w.view.row_of(tag.row);
+  const auto last = w.view.row_of(tag.row + std::max(tag.rows, 1U) - 1);
+  if (!first || !last || *last - *first + 1 != std::max(tag.rows, 1U) || tag.col < w.view.col ||
       tag.col - w.view.col + tag.cols > w.view.cols) {
     violations_.found(Code::RDU7029, e.at, instances_.place(e.stage), "'{}' stores {}, which does not lie in '{}'",
                       p.stage(e.stage.stage).name, to_string(tag, p), p.tensor(e.tensor).name);
@@ -171,7 +173,7 @@ void CoverageChecker::on(const PageStored& e) {
   if (range.size() == 0) return;
   // A run of the page's elements: the end of a row, whole rows, the beginning of one.
   for (std::uint64_t at = range.begin; at < range.end;) {
-    const std::uint64_t row = tag.row - w.view.row + at / tag.cols, col = at % tag.cols;
+    const std::uint64_t row = *first + at / tag.cols, col = at % tag.cols;
     const std::uint64_t left = range.end - at;
     std::uint64_t rows = col == 0 ? std::max<std::uint64_t>(left / tag.cols, 1) : 1;
     if (!w.kept.empty()) rows = 1;
@@ -183,7 +185,7 @@ void CoverageChecker::on(const PageStored& e) {
       violations_.found(Code::RDU7013, e.at, instances_.place(e.stage),
                         "'{}' writes {} of '{}' in trip {}; element ({}, {}) is of a row that no append replaces",
                         p.stage(e.stage.stage).name, to_string(tag, p), p.tensor(e.tensor).name, tag.trip,
-                        w.view.row + row, tag.col + col);
+                        w.view.whole_row_of(row), tag.col + col);
     }
   }
   w.written += range.size();
@@ -196,7 +198,7 @@ void CoverageChecker::written(const PageStored& e, Writes& w, std::uint64_t row,
     violations_.found(wrong->times > expected ? Code::RDU7013 : Code::RDU7014, e.at, instances_.place(e.stage),
                       "'{}' writes {} of '{}' in trip {}; element ({}, {}) was written {} times before",
                       p.stage(e.stage.stage).name, to_string(e.tag, p), p.tensor(e.tensor).name, e.tag.trip,
-                      w.view.row + row + (wrong->row - at.row), w.view.col + wrong->col, wrong->times);
+                      w.view.whole_row_of(row + (wrong->row - at.row)), w.view.col + wrong->col, wrong->times);
   }
   w.times.add(at, pool_);
 }
@@ -234,7 +236,7 @@ void CoverageChecker::finish(Cycle at) {
     violations_.found(Code::RDU7014, at, t.name,
                       "{} of {} elements of '{}' were not written {} times; the first is ({}, {}), written {} times",
                       w.times.count_other_than(expected), w.times.elements(), t.name, w.trips,
-                      w.view.row + w.row_at(missing->row), w.view.col + missing->col, missing->times);
+                      w.view.whole_row_of(w.row_at(missing->row)), w.view.col + missing->col, missing->times);
   }
 }
 

@@ -52,7 +52,29 @@ MatrixView matrix_view(const Tensor& t) {
       v.row = v.row * whole + offset;
     }
   }
+  if (rank < 3 || rank > t.whole.size() || rank > t.offset.size()) return v;
+  const std::size_t x = rank - 2;
+  if (t.shape[x] != t.whole[x] && v.rows != as_unsigned(t.shape[x])) {
+    v.matrix_rows = as_unsigned(t.shape[x]);
+    v.whole_matrix_rows = as_unsigned(t.whole[x]);
+    v.first = as_unsigned(t.offset[x]);
+  }
   return v;
+}
+
+std::optional<std::uint64_t> MatrixView::row_of(std::uint64_t whole_row) const {
+  if (whole_row < row) return std::nullopt;
+  if (matrix_rows == 0) return whole_row - row < rows ? std::optional(whole_row - row) : std::nullopt;
+  // Its matrices follow each other.
+  const std::uint64_t matrix = whole_row / whole_matrix_rows - row / whole_matrix_rows;
+  const std::uint64_t within = whole_row % whole_matrix_rows;
+  if (within < first || within - first >= matrix_rows || matrix * matrix_rows >= rows) return std::nullopt;
+  return matrix * matrix_rows + within - first;
+}
+
+std::uint64_t MatrixView::whole_row_of(std::uint64_t own) const {
+  if (matrix_rows == 0) return row + own;
+  return row + own / matrix_rows * whole_matrix_rows + own % matrix_rows;
 }
 
 PagePlaces::PagePlaces(const AccessPattern& pattern, const Tensor& tensor, std::uint32_t native_tile)

@@ -33,6 +33,13 @@ struct MatrixView {
   std::uint64_t rows = 1, cols = 1;
   std::uint64_t row = 0, col = 0;
   std::uint64_t whole_rows = 1, whole_cols = 1;
+  // Where it has some rows of each matrix of a stack: of how many, of a matrix of the whole, from which on. 0: its rows
+  // follow each other.
+  std::uint64_t matrix_rows = 0, whole_matrix_rows = 0, first = 0;
+
+  // Where a row of the whole is among the slice's, and back. Nothing where it is not among them.
+  std::optional<std::uint64_t> row_of(std::uint64_t whole_row) const;
+  std::uint64_t whole_row_of(std::uint64_t own) const;
 };
 MatrixView matrix_view(const Tensor& t);
 

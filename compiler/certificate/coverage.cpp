@@ -70,6 +70,25 @@ std::string gap_or_overlap(std::vector<Box> boxes, const Box& whole) {
   return {};
 }
 
+// The same of a whole in several parts, rising, each below the one before.
+std::string gap_or_overlap(const std::vector<Box>& boxes, const std::vector<Box>& whole) {
+  std::vector<std::vector<Box>> of(whole.size());
+  for (const Box& b : boxes) {
+    const auto next = std::upper_bound(whole.begin(), whole.end(), b.row,
+                                       [](std::uint64_t row, const Box& part) { return row < part.row; });
+    of[next == whole.begin() ? 0 : static_cast<std::size_t>(next - whole.begin()) - 1].push_back(b);
+  }
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    if (std::string wrong = gap_or_overlap(std::move(of[i]), whole[i]); !wrong.empty()) return wrong;
+  return {};
+}
+
+std::uint64_t elements_of(const std::vector<Box>& boxes) {
+  std::uint64_t n = 0;
+  for (const Box& b : boxes) n = sum(n, b.elements());
+  return n;
+}
+
 // The boxes that are written whole, of writes that may be parts of pages.
 std::string join_parts(std::vector<Write> writes, std::vector<Box>& boxes) {
   std::sort(writes.begin(), writes.end());
@@ -107,7 +126,7 @@ Finding write_coverage(const Subject& s, const Provenance& provenance, std::vect
       writes_in_all = sum(writes_in_all, product(stage.firings, s.instances(stage)));
     }
   // Slices of one operand, each once however many hold it.
-  std::map<OperandId, std::map<Box, std::uint32_t>> slices;
+  std::map<OperandId, std::map<std::vector<Box>, std::uint32_t>> slices;
   std::map<OperandId, const Tensor*> any;  // of the operand: they agree on the whole
   for (const Tensor& t : s.p.tensors) {
     any[t.operand] = &t;
@@ -123,7 +142,8 @@ Finding write_coverage(const Subject& s, const Provenance& provenance, std::vect
   const AppendedRows appended(s.p);
   for (const auto& [id, stages] : stores) {
     const Tensor& t = s.p.tensor(id);
-    OutputClaim claim{id, slice_of(t).elements(), slices[t.operand][slice_of(t)], 1};
+    const std::vector<Box> slice = slice_of(t);
+    OutputClaim claim{id, elements_of(slice), slices[t.operand][slice], 1};
     if (const auto n = provenance.contributions.find(id); n != provenance.contributions.end())
       claim.contributions = n->second;
     outputs.push_back(claim);
@@ -148,7 +168,7 @@ Finding write_coverage(const Subject& s, const Provenance& provenance, std::vect
     std::string wrong = join_parts(std::move(writes), boxes);
     const std::vector<Box> kept = appended.kept(t);
     boxes.insert(boxes.end(), kept.begin(), kept.end());
-    if (wrong.empty()) wrong = gap_or_overlap(std::move(boxes), slice_of(t));
+    if (wrong.empty()) wrong = gap_or_overlap(boxes, slice);
     if (!wrong.empty()) fault(refuted("tensor '{}': {}", t.name, wrong));
   }
   if (writes_in_all > most_writes)
@@ -156,7 +176,7 @@ Finding write_coverage(const Subject& s, const Provenance& provenance, std::vect
   for (const auto& [operand, of] : slices) {
     std::vector<Box> boxes;
     const Tensor& t = *any.at(operand);
-    for (const auto& [box, count] : of) boxes.push_back(box);
+    for (const auto& [slice, count] : of) boxes.insert(boxes.end(), slice.begin(), slice.end());
     const std::string wrong = gap_or_overlap(std::move(boxes), whole_of(t));
     if (!wrong.empty()) fault(refuted("the slices of '{}': {}", t.name, wrong));
   }

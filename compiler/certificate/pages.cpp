@@ -80,6 +80,21 @@ std::vector<std::uint64_t> unsigned_of(const std::vector<std::int64_t>& numbers)
   return out;
 }
 
+// The axes before the innermost of rows that a slice does not take whole.
+std::size_t outer_axes(const Tensor& t) {
+  std::size_t d = t.shape.size() - 1;
+  while (d > 0 && t.shape[d - 1] == t.whole[d - 1]) --d;
+  return d > 0 ? d - 1 : 0;
+}
+// In how many places of its whole a slice has rows without a gap.
+std::uint64_t runs_of(const Tensor& t) {
+  if (without_gap(unsigned_of(t.shape), t.whole)) return 1;
+  std::uint64_t runs = 1;
+  for (std::size_t d = 0; d < outer_axes(t); ++d) runs = product(runs, static_cast<std::uint64_t>(t.shape[d]));
+  return runs;
+}
+constexpr std::uint64_t most_runs = std::uint64_t{1} << 16;
+
 }  // namespace
 
 std::string to_string(const Box& b) {
@@ -100,8 +115,8 @@ std::string unreadable(const Tensor& t) {
   }
   if (elements > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     return fmt::format("tensor '{}' is too large", t.name);
-  if (!without_gap(unsigned_of(t.shape), t.whole))
-    return fmt::format("tensor '{}' is a slice across a stack of matrices", t.name);
+  if (runs_of(t) > most_runs)
+    return fmt::format("tensor '{}' has rows in more than {} places of its whole", t.name, most_runs);
   return {};
 }
 
@@ -182,8 +197,21 @@ std::optional<std::uint64_t> movable_pages(const AccessPattern& a, const Tensor&
   return n;
 }
 
-Box slice_of(const Tensor& t) {
-  return box(unsigned_of(t.offset), unsigned_of(t.shape), t.whole);
+std::vector<Box> slice_of(const Tensor& t) {
+  // Axes before the first that is not taken whole, counted from the inside, have a place each.
+  std::vector<std::uint64_t> begin = unsigned_of(t.offset), size = unsigned_of(t.shape);
+  const std::vector<std::uint64_t> extent = size;
+  const std::size_t outer = runs_of(t) == 1 ? 0 : outer_axes(t);
+  std::fill_n(size.begin(), outer, 1);
+  std::vector<Box> boxes;
+  for (std::uint64_t n = runs_of(t); n > 0; --n) {
+    boxes.push_back(box(begin, size, t.whole));
+    for (std::size_t d = outer; d-- > 0;) {
+      if (++begin[d] < static_cast<std::uint64_t>(t.offset[d]) + extent[d]) break;
+      begin[d] = static_cast<std::uint64_t>(t.offset[d]);
+    }
+  }
+  return boxes;
 }
 Box whole_of(const Tensor& t) {
   return box(std::vector<std::uint64_t>(t.whole.size(), 0), unsigned_of(t.whole), t.whole);

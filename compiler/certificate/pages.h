@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/ir/program.h"
 
@@ -18,8 +19,8 @@ struct Box {
 };
 std::string to_string(const Box& box);  // "[0:32, 64:96]"
 
-// A tensor whose place in its whole can be read: one to eight axes, as many everywhere, no more elements than fit, and
-// rows without a gap.
+// A tensor whose place in its whole can be read: one to eight axes, as many everywhere, no more elements than fit, and no
+// more runs of rows than are looked at.
 // Empty: it can; else what is wrong.
 std::string unreadable(const Tensor& tensor);
 
@@ -44,8 +45,8 @@ std::optional<Box> in_heads(const Box& box, const Tensor& tensor, std::uint64_t 
 // How many pages of `instance` can be moved. Nothing where some cannot and there are too many to look at one by one.
 std::optional<std::uint64_t> movable_pages(const AccessPattern& pattern, const Tensor& tensor, std::size_t instance);
 
-// Elements of a whole operand of a tensor, as a box.
-Box slice_of(const Tensor& tensor);
+// Elements of a whole operand of a tensor, as boxes, rising: one, or one of each matrix of which it has some rows.
+std::vector<Box> slice_of(const Tensor& tensor);
 Box whole_of(const Tensor& tensor);
 
 }  // namespace rdusim::certificate

@@ -577,8 +577,9 @@ class Joiner {
   // The chip stores its part of each page: all the rows of its tensor.
   void keep_rows(Store& store, Buffer& page) const {
     const Tensor& rows = p_.tensor(store.tensor);
-    store.pattern.page_tiles[0] = store.pattern.extent_tiles[0] =
-        mutated("shard.scattered_rows_of_all", rows.tiles[0], store.pattern.extent_tiles[0]);
+    const std::size_t x = rows.tiles.size() - 2;
+    store.pattern.page_tiles[x] = store.pattern.extent_tiles[x] =
+        mutated("shard.scattered_rows_of_all", rows.tiles[x], store.pattern.extent_tiles[x]);
     const Bytes element = bytes_of(page.dtype);
     page.page_bytes = ceil_div(page.page_bytes / element, std::uint64_t{cuts_.chips}) * element;
   }

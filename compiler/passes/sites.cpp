@@ -109,6 +109,21 @@ std::optional<std::vector<std::size_t>> SiteAllocator::folded(std::size_t rows, 
   return sites;
 }
 
+std::optional<std::vector<std::size_t>> SiteAllocator::in_bands(std::size_t rows, std::size_t columns) const {
+  const auto [width, height] = target_.mesh;
+  const std::size_t deep = (columns + width - 1) / width;  // mesh rows of a band
+  const std::size_t wide = (columns + deep - 1) / deep;
+  for (std::uint32_t y = 0; y + rows * deep <= height; ++y)
+    for (std::uint32_t x = 0; x + wide <= width; ++x) {
+      if (!free_block({x, y}, rows * deep, wide)) continue;
+      std::vector<std::size_t> sites;
+      for (std::size_t i = 0; i < rows; ++i)
+        for (std::size_t j = 0; j < columns; ++j) sites.push_back((y + i * deep + j / wide) * width + x + j % wide);
+      return sites;
+    }
+  return std::nullopt;
+}
+
 std::vector<std::size_t> SiteAllocator::as_they_come(std::size_t count) const {
   std::vector<std::size_t> sites;
   for (std::size_t s = 0; sites.size() < count; ++s)
@@ -158,6 +173,7 @@ void SiteAllocator::share_out(const std::vector<Reader>& readers, std::size_t mo
 Group SiteAllocator::block(std::size_t rows, std::size_t columns) {
   std::optional<std::vector<std::size_t>> layout = rectangle(rows, columns);
   if (!layout) layout = folded(rows, columns);
+  if (!layout) layout = in_bands(rows, columns);
   if (!layout) layout = as_they_come(rows * columns);
   Group group;
   for (const std::size_t s : *layout) group.sites.push_back({chip_, take(s)});

@@ -47,7 +47,8 @@ class SiteAllocator {
   // rows * columns sites, instance (i, j) at i * columns + j: for instances that share operands by rows and columns. So
   // that a multicast's tree stays on few links, rows lie in rows of the mesh and columns in its columns: in a rectangle;
   // or, with more rows than the mesh has, in as many rectangles side by side as it is wide, the rows that are left over
-  // folded into the columns that are left over; or, where there is no room for that, in the order of the free sites. The
+  // folded into the columns that are left over; or, with more columns than the mesh has, each row in a band of mesh rows,
+  // all bands alike; or, where there is no room for that, in the order of the free sites. The
   // instances that read for a row (the first of it) choose AGCUs first, those with the least trees, then those that read
   // for a column, then the others, all spread evenly. Requires free() >= rows * columns.
   Group block(std::size_t rows, std::size_t columns);
@@ -61,6 +62,7 @@ class SiteAllocator {
   // Sites by instance, none of them taken; nothing where there is no such room.
   std::optional<std::vector<std::size_t>> rectangle(std::size_t rows, std::size_t columns) const;
   std::optional<std::vector<std::size_t>> folded(std::size_t rows, std::size_t columns) const;
+  std::optional<std::vector<std::size_t>> in_bands(std::size_t rows, std::size_t columns) const;
   std::vector<std::size_t> as_they_come(std::size_t count) const;
   bool free_block(Position at, std::size_t rows, std::size_t columns) const;
   // An instance, and the sites that what it reads goes to.

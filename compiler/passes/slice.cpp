@@ -131,9 +131,10 @@ std::optional<std::uint32_t> wanted_axis(const OperatorGraph& graph, const Opera
 }
 // The axis along which it has its result cut.
 std::optional<std::uint32_t> result_axis(const OperatorGraph& graph, const Operator& op, CutKind kind) {
-  if (kind == CutKind::rows || (kind != CutKind::none && op.attributes.scattered)) return 0;
+  const auto rank = static_cast<std::uint32_t>(graph.operand(op.out).shape.size());
+  if (kind == CutKind::rows || (kind != CutKind::none && op.attributes.scattered)) return rank < 2 ? 0 : rank - 2;
   if (kind != CutKind::column) return std::nullopt;
-  return static_cast<std::uint32_t>(graph.operand(op.out).shape.size() - 1);
+  return rank - 1;
 }
 
 // By operand: whether a matmul reads it as its left one, as it is or by way of operators that follow its columns. An
@@ -334,8 +335,8 @@ class Cutter {
       out_.error(Code::RDU4116, where,
                  "'{}' leaves {} {}parts of its result on {} chips, which are not exchanged for rows yet", op.name,
                  share_of(op).parts, share_of(op).unit == 0 ? "" : "unequal ", plan_.chips);
-    } else if (result.shape.size() != 2) {
-      out_.error(Code::RDU4116, where, "'{}' has {} axes, and the rows of a matrix alone are scattered yet",
+    } else if (result.shape.size() < 2 || (kinds_[op.id.value] == CutKind::rows && result.shape.size() != 2)) {
+      out_.error(Code::RDU4116, where, "'{}' has {} axes, and the rows of matrices alone are scattered yet",
                  result.name, result.shape.size());
     } else if (reader != nullptr) {
       out_.error(Code::RDU4116, where,
@@ -345,13 +346,13 @@ class Cutter {
               "an operator that works row by row between the two has its result gathered; or leave out 'scattered'");
     } else if (kinds_[op.id.value] == CutKind::rows) {
       return;  // whole tiles: check_extent()
-    } else if (!divides(result.shape[0], plan_.chips)) {
+    } else if (const std::int64_t rows = result.shape[result.shape.size() - 2]; !divides(rows, plan_.chips)) {
       std::string good;
       for (std::uint32_t n = 1; n <= most_chips_; ++n)
-        if (divides(result.shape[0], n)) good += (good.empty() ? "" : ", ") + std::to_string(n);
+        if (divides(rows, n)) good += (good.empty() ? "" : ", ") + std::to_string(n);
       out_.error(Code::RDU4102, where,
-                 "the rows of '{}' are to be scattered; it has {}, and {} chips do not divide them", result.name,
-                 result.shape[0], plan_.chips)
+                 "the rows of '{}' are to be scattered; it has {}, and {} chips do not divide them", result.name, rows,
+                 plan_.chips)
           .suggest("these numbers of chips divide them: {}; neither --uneven nor --pad deals out rows", good);
     }
   }

@@ -356,8 +356,8 @@ std::optional<BlockPlan> plan_of(const SpatialProgram& program, const Work& w, c
   const bool is_joined = w.k != whole.k;
   if (op.attributes.scattered && (is_joined || w.n != whole.n)) {
     // Every chip keeps rows of its own of every page.
-    const auto rows = static_cast<std::uint32_t>(tiles_of(w.m, t.native_tile));
-    if (pin.block_m.value_or(rows) != rows || pin.unroll_m.value_or(1) != 1) return std::nullopt;
+    const auto rows = static_cast<std::uint32_t>(tiles_of(product_stack(graph, op).rows, t.native_tile));
+    if (pin.block_m.value_or(rows) != rows) return std::nullopt;
     SchedulePin all_rows = pin;
     all_rows.block_m = rows;
     const auto with = [&](Room room) {

@@ -132,4 +132,26 @@ TEST_CASE("a stack by one matrix is cut over chips, and one by a stack is refuse
   CHECK(errors_of(refused) == "RDU4116");
 }
 
+TEST_CASE("of a stack of products each chip keeps rows of every one, exactly, by every algorithm, on every machine") {
+  const Folder folder;
+  // Rows that are no whole tiles, and a matrix a round.
+  for (const std::string chips : {"2", "3", "6"})
+    for (const std::string& more :
+         {std::string("sn40l direct"), std::string("sn40l ring"), std::string("wormhole ring")}) {
+      const std::string target = more.substr(0, more.find(' ')), algorithm = more.substr(more.find(' ') + 1);
+      CAPTURE(chips);
+      CAPTURE(more);
+      const std::string workload =
+          "name = \"stack\"\n" + operand("x", "input", "[5, 42, 192]", "int8", {61, 20}) +
+          operand("w", "weight", "[192, 72]", "int8", {53, 20}) + result("y", "int32") +
+          "[[ops]]\nname = \"g\"\nkind = \"matmul\"\nin = [\"x\", \"w\"]\nout = \"y\"\nscattered = true\n";
+      const Json report =
+          ran(folder, workload, {"--chips", chips, "--shard", "row", "--target", target, "--collective", algorithm});
+      CHECK(text(report, "collectives", 0, "kind") == "reduce_scatter");
+      std::int64_t written = 0;
+      for (const Json& memory : list(report, "memories")) written += number(memory, "write_bytes");
+      CHECK(written == 5 * 42 * 72 * 4);  // all chips together, once
+    }
+}
+
 }  // namespace rdusim::test::products_test

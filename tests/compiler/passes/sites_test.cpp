@@ -82,6 +82,19 @@ TEST_CASE("rows that are left over are folded into the columns that are left ove
   for (const Stand& s : stands(g, 10, 7, false)) CHECK(s.x.size() == 2);
 }
 
+TEST_CASE("rows of more columns than the mesh is wide stand in bands, column over column") {
+  const Target t = chip(10, 8);
+  SiteAllocator sites(t, ChipId(0));
+  const Group g = sites.block(3, 17);  // two mesh rows of nine and of eight
+  check_each_once(g, t);
+  const std::vector<Stand> rows = stands(g, 3, 17, true);
+  for (std::uint32_t i = 0; i < 3; ++i) CHECK(rows[i].y == std::set<std::uint32_t>{2 * i, 2 * i + 1});
+  for (const Stand& s : stands(g, 3, 17, false)) CHECK(s.x.size() == 1);
+  // What is left over is given out.
+  CHECK(sites.free() == 80 - 51);
+  check_each_once(sites.block(1, 29), t);
+}
+
 TEST_CASE("a block without room of such a form takes the free sites as they come") {
   const Target t = chip(6, 4);
   SiteAllocator sites(t, ChipId(0));
