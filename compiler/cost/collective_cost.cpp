@@ -17,6 +17,7 @@
 #include "compiler/cost/cost.h"
 #include "compiler/cost/crossing_trips.h"
 #include "compiler/cost/exact.h"
+#include "compiler/cost/link_rate.h"
 #include "compiler/ir/collective_order.h"
 #include "compiler/ir/hypercube.h"
 #include "compiler/target/topology.h"
@@ -113,7 +114,7 @@ class Steps {
     }
     enum : std::uint32_t { link, out_port, in_port };
     for (const auto& [id, bytes] : load)
-      step.busy[{link, id.value}] = time_of(bytes, target_.links[id.value].bytes_per_cycle);
+      step.busy[{link, id.value}] = time_of(bytes, cost::carried_rate(target_.links[id.value]));
     for (std::size_t m = 0; m < members_.size(); ++m) {
       step.busy[{out_port, m}] = time_of(out[m], ports());
       step.busy[{in_port, m}] = time_of(in[m], ports());

@@ -7,6 +7,7 @@
 
 #include "compiler/cost/crossing_trips.h"
 #include "compiler/cost/exact.h"
+#include "compiler/cost/link_rate.h"
 #include "compiler/cost/stage_cost.h"
 #include "compiler/cost/stage_order.h"
 #include "compiler/ir/access_pattern.h"
@@ -443,7 +444,7 @@ class SectionEstimate {
     for (const auto& [collective, traffic] : all) {
       Cycles beta = traffic.round_trips, latency = traffic.latency;
       for (const auto& [id, bytes] : traffic.load)
-        beta = std::max(beta, time_of(bytes, t_.links[id.value].bytes_per_cycle));
+        beta = std::max(beta, time_of(bytes, carried_rate(t_.links[id.value])));
       if (collective && collective->value < collectives_.size()) {
         // The estimate of the algorithm knows its steps; what the program really sends may be more.
         const CollectiveCost& c = collectives_[collective->value];

@@ -6,6 +6,8 @@
 
 #include "compiler/cost/crossing_trips.h"
 #include "compiler/cost/exact.h"
+#include "compiler/cost/link_rate.h"
+#include "compiler/ir/host_results.h"
 
 namespace rdusim::cost {
 
@@ -189,9 +191,13 @@ std::vector<StageCost> stage_costs(const SpatialProgram& program, const Target& 
     cost.busy_cycles = std::max(cost.busy_cycles, time_of(f.bytes, own));
     cost.initiation_interval_cycles =
         std::max<Cycles>({cost.initiation_interval_cycles, ceil_div(time_of(f.bytes, share), firings), 1});
+    // What is written is acknowledged through the AGCU.
+    const auto* store = std::get_if<Store>(&s.kind);
+    const Cycles outside = store == nullptr ? target.hbm.latency_cycles + target.agcu.latency_cycles
+                           : handed_to_host(program, target, *store) ? 0
+                                                                     : 2 * target.agcu.latency_cycles;
     cost.latency_cycles =
-        std::max(cost.latency_cycles, (f.write ? 0 : target.hbm.latency_cycles) + target.agcu.latency_cycles +
-                                          l.mesh(hops(program, target, f)) + target.pmu.access_latency_cycles +
+        std::max(cost.latency_cycles, outside + l.mesh(hops(program, target, f)) + target.pmu.access_latency_cycles +
                                           ceil_div(time_of(f.bytes, own), firings));
   }
   for (const CrossingFlow& f : crossings) {
@@ -203,7 +209,7 @@ std::vector<StageCost> stage_costs(const SpatialProgram& program, const Target& 
     if (!route.empty()) own = least({own, target.agcu.bytes_per_cycle});
     Fraction share = own;
     for (const LinkId id : route) {
-      const Fraction& rate = target.links[id.value].bytes_per_cycle;
+      const Fraction rate = carried_rate(target.links[id.value]);
       own = least({own, rate});
       share = least({share, shared(rate, on_link[id.value])});
     }

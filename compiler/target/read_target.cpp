@@ -546,6 +546,7 @@ void read_memory(Section section, const Fraction& clock_ghz, MemoryParameters& o
 void read_host(Section section, const Fraction& clock_ghz, HostParameters& out) {
   section.cycles("section_launch_ns", any_ns, clock_ghz, Section::Round::up, out.section_launch_cycles);
   section.cycles("argument_load_ns", any_ns, clock_ghz, Section::Round::up, out.argument_load_cycles);
+  if (section.has("result_bytes")) section.whole("result_bytes", {1, 64}, out.result_bytes);
   section.finish();
 }
 

@@ -158,6 +158,7 @@ struct ChipLinkParameters {
 struct HostParameters {
   Cycles section_launch_cycles = 0;
   Cycles argument_load_cycles = 0;
+  Bytes result_bytes = 0;  // of an output that the host reads from a register of the machine; 0: it has none
 };
 
 // A number of a target, where it is from, and how sure it is.

@@ -4,6 +4,8 @@
 //   law      inward (loads, pages from other chips) and outward (stores, pages to other chips) are independent. A page of
 //            b bytes takes b / rate cycles of its direction, and every page passes `latency` cycles of pipeline. So does
 //            a memory's acknowledgement of a page that it has written, with which the page counts as stored.
+//   host     an output that fits a register of the host's (host.result_bytes) and that no stage reads passes no AGCU: it is
+//            there when its last byte has come to the place of its store's AGCU.
 //   window   outstanding_bursts bursts each way are asked for and not yet given at the most: read, or written of what has
 //            come to the memory. The bursts of a page are given at an even pace from its first to its last, and another
 //            page is asked for, another store started, as soon as one burst more may be: so a stream is as fast as

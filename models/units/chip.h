@@ -191,6 +191,7 @@ class Chip {
   void grant_chip_arrive(std::uint32_t channel, std::uint32_t bytes);
   void grant_agcu(std::uint32_t agcu);
   void grant_transit(std::uint32_t stage);
+  void come_to_host(std::uint32_t stage, Cycle tail);
   void grant_write(std::uint32_t stage);
   void grant_receive(std::uint32_t receive);
   void grant_sender(std::uint32_t sender);

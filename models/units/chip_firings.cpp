@@ -383,6 +383,10 @@ void Chip::grant_transit(std::uint32_t stage) {
   if (s.form == StageForm::store) {
     StoreState& store = c_.stores[s.detail];
     const Bytes bytes = store.under_way[f % store.under_way.size()].bytes;
+    if (sp.to_host) {
+      come_to_host(stage, now_ + laws_.agcu.port.span(bytes).ceil());
+      return;
+    }
     const Slot door = c_.agcus[store.agcu].unit.outward(laws_.agcu, now_, bytes);
     put(std::max(door.end + laws_.agcu.latency, now_ + 1), memory_write, stage);
     return;
@@ -515,6 +519,14 @@ void Chip::start_store(std::uint32_t stage) {
   } else {
     wait_for_engine(stage);
   }
+}
+
+// A page is whole at the place of its AGCU, where the host's registers are.
+void Chip::come_to_host(std::uint32_t stage, Cycle tail) {
+  StageState& s = c_.stages[stage];
+  ++c_.stores[s.detail].written;
+  s.last_complete = std::max({s.last_complete, tail, now_ + 1});
+  put(s.last_complete, completed, stage);
 }
 
 void Chip::grant_write(std::uint32_t stage) {

@@ -97,6 +97,10 @@ void Chip::flits_came(const FlitMessage& m, std::uint32_t leaf, Cycle head, Cycl
     case FlitMessage::What::store: {
       StageState& s = c_.stages[m.unit];
       ++s.transited;
+      if (spec(s).to_host) {
+        come_to_host(m.unit, tail);
+        break;
+      }
       const Cycles streaming = laws_.agcu.port.span(m.bytes).ceil();
       const Cycle from = std::max(head, tail - std::min(tail, streaming));
       const Slot door = c_.agcus[c_.stores[s.detail].agcu].unit.outward(laws_.agcu, from, m.bytes);

@@ -115,6 +115,7 @@ struct StageSpec {
   OperandId operand;  // matmul: whose partial sums it makes; load, store: of the tensor; generic: value_of(stage)
   const Load* load = nullptr;
   const Store* store = nullptr;
+  bool to_host = false;  // store: into a register of the host's
   const MatmulTiles* matmul = nullptr;
   const Generic* generic = nullptr;
   // load, store: what a trip works on. `tensor` is the first trip's, which stands for all but where elements lie.

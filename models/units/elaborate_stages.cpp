@@ -9,6 +9,7 @@
 
 #include "compiler/ir/access_pattern.h"
 #include "compiler/ir/clusters.h"
+#include "compiler/ir/host_results.h"
 #include "compiler/ir/memory_order.h"
 #include "compiler/ir/trips.h"
 #include "models/units/elaborator.h"
@@ -114,6 +115,7 @@ void Elaborator::describe(StageSpec& d, const Load& load) {
 void Elaborator::describe(StageSpec& d, const Store& store) {
   d.form = StageForm::store;
   d.store = &store;
+  d.to_host = handed_to_host(p_, t_, store);
   describe_tensors(d, store);
 }
 

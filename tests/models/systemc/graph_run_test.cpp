@@ -464,6 +464,32 @@ TEST_CASE(
   CHECK(run(4, 1, true) == run(4, 1, false));
 }
 
+TEST_CASE("an output that fits a register of the host's is there when its last byte is, and not a cycle later") {
+  const auto cycles = [](Bytes register_bytes, std::int64_t elements, TensorRole role = TensorRole::output) {
+    Target t = small_target(1);
+    t.host.result_bytes = register_bytes;
+    Builder b(t);
+    const GroupId g = b.group(0, {{1, 2}});
+    const TensorId y = b.tensor("y", {1, elements}, DType::int32, role);
+    const BufferId buffer = b.buffer(g, 1, 64, DType::int32, 1);
+    b.stage("store", Store{y, b.walk(y, 1, 1), {}}, g, {Builder::in(buffer)}, 1, move(1));
+    const Report r = run_forked(b.p, t);
+    REQUIRE(r.end == MachineOutcome::End::finished);
+    CHECK(r.count[Listener::kPageStored] == 1);
+    CHECK(r.count[Listener::kMemoryUsed] ==
+          (register_bytes < 4 * static_cast<Bytes>(elements) || role != TensorRole::output));
+    return r.cycles - t.host.section_launch_cycles - t.host.argument_load_cycles;
+  };
+  // PMU: 2; an endpoint, three hops, an endpoint, and a flit.
+  const Cycles there = 2 + 1 + 3 + 1 + 1;
+  CHECK(cycles(4, 1) == there);
+  CHECK(cycles(8, 2) == there);
+  // Else the AGCU's pipeline, memory's row (3) and half a cycle or a whole one of data, and the acknowledgement.
+  CHECK(cycles(0, 1) == there + 5 + 3 + 1 + 5);
+  CHECK(cycles(4, 2) == there + 5 + 3 + 1 + 5);
+  CHECK(cycles(4, 1, TensorRole::state) == there + 5 + 3 + 1 + 5);
+}
+
 TEST_CASE("stages of one engine are served as the schedule says where both are ready") {
   const Target t = small_target(1);
   const auto cycles = [&](bool second_first) {
