@@ -47,10 +47,15 @@ struct Latencies {
 StageCost matmul_cost(const SpatialProgram& p, const Target& t, const Stage& s, const MatmulTiles& m) {
   const std::uint64_t tile = t.native_tile;
   const std::uint32_t peak = t.pcu.macs(m.operand);
-  Bytes operands = 0;
+  // Memory units are read side by side.
+  std::map<std::uint32_t, Bytes> read;
   for (const Port& port : s.ports)
-    if (port.direction == Direction::input)
-      operands = plus(operands, page_bytes(p.buffer(port.buffer), p.header.native_tile));
+    if (port.direction == Direction::input) {
+      const Buffer& b = p.buffer(port.buffer);
+      read[b.pmu] = plus(read[b.pmu], page_bytes(b, p.header.native_tile));
+    }
+  Bytes operands = 0;
+  for (const auto& [pmu, bytes] : read) operands = std::max(operands, bytes);
   // Rows of a page of the left operand, as far as it has any.
   const Buffer& left = p.buffer(s.ports.front().buffer);
   const Bytes row_bytes = times(times(std::min(m.page_k, m.k_tiles), tile), bytes_of(left.dtype));
