@@ -17,7 +17,7 @@
 namespace rdusim::certificate {
 
 // Of one execution: what is beyond is not looked at.
-inline constexpr std::uint64_t most_firings = std::uint64_t{1} << 24;
+inline constexpr std::uint64_t most_firings = std::uint64_t{1} << 26;
 
 // How much of a section to execute.
 struct Extent {
