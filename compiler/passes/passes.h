@@ -21,10 +21,10 @@ Result<SpatialProgram> lower(SpatialProgram program, const Target& target);
 // Refuses: RDU4112, RDU1026.
 Result<SpatialProgram> tile(SpatialProgram program, const Target& target);
 
-// By operator: the chip that alone has sites for it; nothing where all have.
-using OnlyOn = std::vector<std::optional<ChipId>>;
+// By operator: the chips that alone have sites for it, rising; empty where all have.
+using OnlyOn = std::vector<std::vector<ChipId>>;
 
-// The same for what several chips do between them, all of it in one program: what one chip alone does takes no sites of
+// The same for what several chips do between them, all of it in one program: what some chips alone do takes no sites of
 // the others.
 Result<SpatialProgram> tile_for_chips(SpatialProgram program, const OnlyOn& only, const Target& target);
 

@@ -138,11 +138,16 @@ bool idles(const OperatorCut& cut, ChipId chip) {
   return cut.kind == CutKind::one && cut.home != chip;
 }
 
-// Operators that one chip alone has sites for: it carries them out, and nobody else stores their results.
-OnlyOn only_on_one(const Cuts& cuts) {
+// Whether a chip that has nothing of others than `chips`, or all (none), is one of those that have it.
+bool is_among(const std::vector<ChipId>& chips, ChipId chip) {
+  return chips.empty() || std::binary_search(chips.begin(), chips.end(), chip);
+}
+
+// Operators that some chips alone have sites for: one carries them out, and nobody else stores their results.
+OnlyOn only_on_some(const Cuts& cuts) {
   OnlyOn only;
   for (const OperatorCut& cut : cuts.operators)
-    only.push_back(cut.kind == CutKind::one && !cut.joined_by ? std::optional(cut.home) : std::nullopt);
+    only.push_back(cut.kind == CutKind::one && !cut.joined_by ? std::vector{cut.home} : cut.given);
   return only;
 }
 
@@ -163,7 +168,7 @@ SpatialProgram slice_for(const SpatialProgram& p, const Cuts& cuts, const ShardP
   }
   for (const Work& whole : p.work) {
     const ChipId home = mutated("shard.work_of_the_next_chip", chip, ChipId((chip.value + 1) % cuts.chips));
-    if (only[whole.op.value].value_or(home) != home) continue;
+    if (!is_among(only[whole.op.value], home)) continue;
     Work w = slice_of(whole, cuts.operators[whole.op.value], cuts.chips, chip);
     w.id = WorkId(slice.work.size());
     w.chip = ChipId(0);
@@ -254,7 +259,7 @@ Result<Slices> slices_of(const SpatialProgram& whole, const Cuts& cuts, const Sh
            std::equal(a.work.begin(), a.work.end(), b.work.begin(), b.work.end(), same_extents);
   };
   std::vector<SpatialProgram> shapes;
-  const OnlyOn only = only_on_one(cuts);
+  const OnlyOn only = only_on_some(cuts);
   for (std::uint32_t c = 0; c < cuts.chips; ++c) {
     SpatialProgram slice = slice_for(whole, cuts, plan, ChipId(c), only, target.native_tile);
     const auto known =
@@ -263,7 +268,7 @@ Result<Slices> slices_of(const SpatialProgram& whole, const Cuts& cuts, const Sh
     if (known == shapes.end()) shapes.push_back(std::move(slice));
   }
   Model model;
-  const bool apart = std::any_of(only.begin(), only.end(), [](const auto& chip) { return chip.has_value(); });
+  const bool apart = std::any_of(only.begin(), only.end(), [](const auto& chips) { return !chips.empty(); });
   if (apart) {
     auto all = or_rejected(
         whole.header.name,
@@ -454,7 +459,7 @@ class Joiner {
     for (const BufferId b : buffers_) gone.buffers[b.value] = true;
     for (const EdgeId e : edges_) gone.edges[e.value] = true;
     for (const Tensor& t : p_.tensors)
-      gone.tensors[t.id.value] = cuts_.operands[t.operand.value].only_on.value_or(t.chip) != t.chip;
+      gone.tensors[t.id.value] = !is_among(cuts_.operands[t.operand.value].only_on, t.chip);
     for (const Work& w : p_.work) gone.work[w.id.value] = is_idle(w.op, w.chip);
     drop(p_, gone);
   }
@@ -511,6 +516,10 @@ class Joiner {
       } else if (entry.kind == CollectiveKind::reduce_scatter) {
         store_rows(entry, stage, outlet.store, result, suffix);
       } else if (of_one || entry.kind == CollectiveKind::all_reduce || chip == entry.members.front()) {
+        if (of_one && chip != entry.members.front() && mutated("shard.sent_rows_change_places", false, true)) {
+          TensorId& to = std::get<Store>(p_.stages[outlet.store.value].kind).tensor;
+          to = next_sent(op, chip).value_or(to);
+        }
         deliver(entry, stage, outlet.store, result, entry.name + ".result" + suffix);
       } else {
         stages_.push_back(store.id);
@@ -532,17 +541,28 @@ class Joiner {
     entry.algorithm = p_.header.plan.algorithm;
     entry.order = entry.id.value;
     entry.op = op.id;
-    entry.members = ring_;
+    const std::vector<ChipId>& given = cuts_.operators[op.id.value].given;
+    std::copy_if(ring_.begin(), ring_.end(), std::back_inserter(entry.members),
+                 [&](ChipId chip) { return is_among(given, chip); });
     if (of_one)  // who has it first
       std::rotate(entry.members.begin(),
                   std::find(entry.members.begin(), entry.members.end(), cuts_.operators[op.id.value].home),
                   entry.members.end());
     if (mutated("shard.member_left_out", false, true)) entry.members.pop_back();
-    entry.bytes.assign(cuts_.chips, static_cast<Bytes>(work.m) * static_cast<Bytes>(work.n) * bytes_of(sent) /
-                                        mutated("shard.bytes_of_one_member_too_few", 1, 2));
+    entry.bytes.assign(entry.members.size(), static_cast<Bytes>(work.m) * static_cast<Bytes>(work.n) * bytes_of(sent) /
+                                                 mutated("shard.bytes_of_one_member_too_few", 1, 2));
     if (of_one) std::fill(entry.bytes.begin() + 1, entry.bytes.end(), Bytes{0});
     p_.collectives.push_back(std::move(entry));
     return p_.collectives.back();
+  }
+
+  // Of what a chip is sent, the result of another operator with as many rows and columns.
+  std::optional<TensorId> next_sent(const Operator& op, ChipId chip) const {
+    const auto& shape = p_.operators->operand(op.out).shape;
+    const auto found = std::find_if(p_.tensors.begin(), p_.tensors.end(), [&](const Tensor& t) {
+      return t.chip == chip && t.operand != op.out && p_.operators->operand(t.operand).shape == shape;
+    });
+    return found == p_.tensors.end() ? std::nullopt : std::optional(found->id);
   }
 
   void make_partial(const Operator& op, const Outlet& outlet, const std::string& suffix) {

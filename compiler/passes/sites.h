@@ -16,12 +16,20 @@ std::uint64_t sites_wanted(const OperatorGraph& graph, const Work& work, const T
 // How many sites are taken of each of several chips that run side by side.
 class SitesOfChips {
  public:
-  // Of one chip, or of all.
-  void take(std::optional<ChipId> chip, std::uint64_t sites) { (chip ? of_[*chip] : of_all_) += sites; }
-  std::uint64_t taken(std::optional<ChipId> chip) const {
-    if (!chip) return most();
-    const auto own = of_.find(*chip);
-    return of_all_ + (own == of_.end() ? 0 : own->second);
+  // Of some chips, or of all (none).
+  void take(const std::vector<ChipId>& chips, std::uint64_t sites) {
+    if (chips.empty()) of_all_ += sites;
+    for (const ChipId chip : chips) of_[chip] += sites;
+  }
+  // Of that one of them of which most are.
+  std::uint64_t taken(const std::vector<ChipId>& chips) const {
+    if (chips.empty()) return most();
+    std::uint64_t n = 0;
+    for (const ChipId chip : chips) {
+      const auto own = of_.find(chip);
+      if (own != of_.end()) n = std::max(n, own->second);
+    }
+    return of_all_ + n;
   }
   // Of the chip of which most are.
   std::uint64_t most() const {

@@ -269,7 +269,8 @@ class Cutter {
     Cuts cuts;
     cuts.chips = plan_.chips;
     for (const Operator& op : graph_.operators)
-      cuts.operators.push_back({kinds_[op.id.value], joined_by(op), share_of(op), home_of(op).value_or(ChipId(0))});
+      cuts.operators.push_back(
+          {kinds_[op.id.value], joined_by(op), share_of(op), home_of(op).value_or(ChipId(0)), given(op)});
     for (const Operator& op : graph_.operators) check_scattered(op);
     for (const Operator& op : graph_.operators)
       if (cuts.operators[op.id.value].joined_by == CollectiveKind::all_gather && share_of(op) != Share{plan_.chips, 0})
@@ -412,7 +413,7 @@ class Cutter {
   OperandCut wanted(const Operator& user, std::size_t in) const {
     const CutKind kind = kinds_[user.id.value];
     const auto axis = wanted_axis(graph_, user, kind, in);
-    if (!axis) return {{}, home_of(user), {}};
+    if (!axis) return {{}, only_home_of(user), {}};
     Share share = share_of(user);
     if (user.kind == OperatorKind::attention && in > 0) {
       share = *share_of_heads(graph_, user, in, plan_);
@@ -424,9 +425,30 @@ class Cutter {
   std::optional<ChipId> home_of(const Operator& op) const {
     return kinds_[op.id.value] == CutKind::one ? rdusim::home_of(op.attributes.alone, plan_.chips) : std::nullopt;
   }
+  std::vector<ChipId> only_home_of(const Operator& op) const {
+    const auto home = home_of(op);
+    return home ? std::vector{*home} : std::vector<ChipId>();
+  }
+  // Of what one chip alone carries out and others read: it and they, rising; nothing where those are all.
+  std::vector<ChipId> given(const Operator& op) const {
+    if (joined_by(op) != CollectiveKind::broadcast) return {};
+    std::vector<ChipId> chips = {*home_of(op)};
+    bool read = false, by_all = false;
+    for_each_use(op.out, [&](const Operator& user, std::size_t) {
+      read = true;
+      if (const auto reader = home_of(user))
+        chips.push_back(*reader);
+      else
+        by_all = true;
+    });
+    if (!read || by_all) return {};
+    std::sort(chips.begin(), chips.end());
+    chips.erase(std::unique(chips.begin(), chips.end()), chips.end());
+    return chips.size() == plan_.chips ? std::vector<ChipId>() : chips;
+  }
   OperandCut result(const Operator& op) const {
     const auto axis = result_axis(graph_, op, kinds_[op.id.value]);
-    if (!axis) return {{}, home_of(op), {}};
+    if (!axis) return {{}, only_home_of(op), {}};
     const bool columns = kinds_[op.id.value] == CutKind::column && !op.attributes.scattered;
     return {axis, {}, columns ? share_of(op) : Share{plan_.chips, 0}};
   }
@@ -455,8 +477,8 @@ class Cutter {
       const OperatorCut& op = cuts.operators[writer->value];
       if (op.joined_by == CollectiveKind::reduce_scatter || op.joined_by == CollectiveKind::all_to_all)
         return result(graph_.operators[writer->value]);
-      if (op.joined_by == CollectiveKind::reduce) return {{}, ChipId(0), {}};
-      if (op.joined_by) return {};
+      if (op.joined_by == CollectiveKind::reduce) return {{}, {ChipId(0)}, {}};
+      if (op.joined_by) return {{}, op.given, {}};
       return result(graph_.operators[writer->value]);
     }
     std::optional<OperandCut> agreed;
@@ -466,7 +488,7 @@ class Cutter {
       if (!agreed) agreed = here;
       disagree = disagree || *agreed != here;
     });
-    if (!agreed && !operand.alone.empty()) return {{}, rdusim::home_of(operand.alone, plan_.chips), {}};
+    if (!agreed && !operand.alone.empty()) return {{}, {*rdusim::home_of(operand.alone, plan_.chips)}, {}};
     if (!agreed && operand.role == TensorRole::weight && operand.shape.size() == 2) {
       // A weight that nobody reads, as an expert's to which no token goes, takes as little room as one that is read.
       const Share rows = plain_share(operand.shape.front(), plan_, tile_);
@@ -510,9 +532,9 @@ Slice slice_of(std::int64_t extent, const Share& share, std::uint32_t chips, Chi
 Tensor slice_of(const Tensor& whole, const OperandCut& cut, std::uint32_t chips, ChipId chip, std::uint32_t tile) {
   Tensor t = whole;
   t.chip = chip;
-  t.replicas = cut.only_on ? 1
-               : cut.axis  ? chips / cut.share.parts
-                           : mutated("slice.replica_too_few", chips, chips - 1);
+  t.replicas = !cut.only_on.empty() ? static_cast<std::uint32_t>(cut.only_on.size())
+               : cut.axis           ? chips / cut.share.parts
+                                    : mutated("slice.replica_too_few", chips, chips - 1);
   if (cut.axis) {
     const Slice s = slice_of(whole.shape[*cut.axis], cut.share, chips, chip);
     t.shape[*cut.axis] = s.length;

@@ -11,8 +11,8 @@
 // are more than heads of keys and values, those are cut in as many parts as there are heads, and several chips hold each.
 // Where chips are more than heads of queries too, several work on each, and a row-parallel reader takes its part of what
 // they all have. An operator that works row by row, and reads what another left scattered, works on those rows; so does
-// a gather that asks for it. An operator that one chip is to carry out alone (one) is, and its result is broadcast where
-// another chip reads it; operands that only such operators of one chip read lie there alone. Every other operator that is
+// a gather that asks for it. An operator that one chip is to carry out alone (one) is, and its result is broadcast to those
+// other chips that read it; operands that only such operators of one chip read lie there alone. Every other operator that is
 // no matmul is worked out by every chip whole (none), and so is a matmul by a stack of matrices.
 //
 // Slices are equal and whole tiles, unless the plan says otherwise:
@@ -49,8 +49,9 @@ struct Share {
 // One operand, over all chips.
 struct OperandCut {
   std::optional<std::uint32_t> axis;  // cut along it, dealt out in order; none: whole
-  std::optional<ChipId> only_on;      // who alone has it: what is reduced to that chip, or what it alone reads
-  Share share;                        // where there is an axis
+  // Who alone have it, rising: what is reduced to a chip, what it alone reads, what is broadcast to some. Empty: all.
+  std::vector<ChipId> only_on;
+  Share share;  // where there is an axis
   friend bool operator==(const OperandCut&, const OperandCut&) = default;
 };
 
@@ -66,6 +67,8 @@ struct OperatorCut {
   std::optional<CollectiveKind> joined_by;
   Share share;  // as of an operand; of a row, its parts are the chips
   ChipId home;  // one: who carries it out
+  // one, where it is broadcast: who has its result then, the home included, rising; empty: all
+  std::vector<ChipId> given;
   friend bool operator==(const OperatorCut&, const OperatorCut&) = default;
 };
 

@@ -59,6 +59,15 @@ struct ResultOptions {
   std::string name = {};
 };
 
+// Rows of the tokens that one chip has between attention and attention, where tokens are dealt out; all of them elsewhere.
+struct Home {
+  std::int64_t begin = 0, end = 0;
+  OperatorAttributes at = {};  // alone on that chip
+  std::string suffix = {};     // of what is done there
+
+  std::int64_t rows() const { return end - begin; }
+};
+
 class GraphBuilder {
  public:
   GraphBuilder(const std::string& name, const DecoderConfig& config, const DecoderRequest& request, HfFiles& files)
@@ -67,13 +76,24 @@ class GraphBuilder {
         types_(types_of(config, request)),
         decode_(request.phase == DecoderPhase::decode),
         scattered_(request.sequence_parallel),
-        experts_apart_(request.experts_parallel),
+        experts_(request.experts),
+        chips_(request.chips),
         batch_(request.batch),
         context_(context_of(config, request)),
         positions_(decode_ ? 1 : context_),
         rows_(batch_ * positions_) {
     graph_.name = name;
     if (decode_) graph_.tokens = static_cast<std::uint64_t>(batch_);
+    const bool dealt = experts_ == ExpertPlacement::all_to_all && chips_ > 1;
+    const std::int64_t homes = dealt ? std::min<std::int64_t>(chips_, rows_) : 1;
+    for (std::int64_t h = 0; h < homes; ++h) {
+      Home home{h * rows_ / homes, (h + 1) * rows_ / homes};
+      if (dealt) {
+        home.at.alone = {h, homes};
+        home.suffix = fmt::format(".home{}", h);
+      }
+      homes_.push_back(std::move(home));
+    }
   }
 
   Result<OperatorGraph> build(const std::string& routing) && {
@@ -102,11 +122,13 @@ class GraphBuilder {
       x = apply(OperatorKind::multiply, "model.embed_tokens.scaled", {x, number("model.embed_scale", scale)},
                 {rows_, c_.hidden});
     }
-    for (std::size_t i = 0; i < c_.layers.size(); ++i) x = layer(i, x);
+    Parts parts = dealt_out("model.embed_tokens", x);
+    for (std::size_t i = 0; i < c_.layers.size(); ++i) parts = layer(i, parts);
     // A norm is of each row: whether the last are taken before or after makes no difference to their bits.
-    if (scattered_) x = norm("model.norm", x, rows_, final_norm_weight(c_));
-    x = last_rows(x);
-    if (!scattered_) x = norm("model.norm", x, batch_, final_norm_weight(c_));
+    const bool all_normed = scattered_ || is_dealt();
+    if (all_normed) parts = normed("model.norm", parts, final_norm_weight(c_));
+    x = last_rows(joined("model.rows", parts));
+    if (!all_normed) x = norm("model.norm", x, batch_, final_norm_weight(c_));
     logits(x, table);
     if (out_.has_errors()) return out_;
     return std::move(graph_);
@@ -114,6 +136,34 @@ class GraphBuilder {
 
  private:
   // ---- parts of a graph
+
+  // Rows of one tensor, by home.
+  using Parts = std::vector<OperandId>;
+
+  Parts dealt_out(const std::string& name, OperandId in) {
+    if (!is_dealt()) return {in};
+    Parts parts;
+    for (const Home& home : homes_) {
+      OperatorAttributes a = home.at;
+      a.begin = {home.begin, 0};
+      a.end = {home.end, c_.hidden};
+      parts.push_back(apply(OperatorKind::slice, name + home.suffix, {in}, {home.rows(), c_.hidden}, std::move(a)));
+    }
+    return parts;
+  }
+  OperandId joined(const std::string& name, const Parts& parts) { return stacked_rows(name, parts, {}); }
+
+  // The rows of one after the other.
+  OperandId stacked_rows(const std::string& name, const Operands& in, OperatorAttributes a) {
+    if (in.size() == 1) return in.front();
+    std::int64_t rows = 0;
+    for (const OperandId o : in) rows += graph_.operand(o).shape.front();
+    const Operand& first = graph_.operand(in.front());
+    const Extents shape = {rows, first.shape.back()};
+    a.axes = {0};
+    return apply(OperatorKind::concat, name, in, shape, std::move(a), {.dtype = first.dtype});
+  }
+  bool is_dealt() const { return homes_.front().at.alone.size() == 2; }
 
   OperandId operand(const std::string& name, TensorRole role, Extents shape, DType dtype, Fill fill) {
     const OperandId id{graph_.operands.size()};
@@ -167,6 +217,7 @@ class GraphBuilder {
 
   OperandId weight(DecoderWeight w, std::optional<std::int64_t> expert = {}) {
     if (expert) w.name = fmt::format(fmt::runtime(w.name), *expert);
+    if (const auto known = whole_weights_.find(w.name); known != whole_weights_.end()) return known->second;
     const DType dtype = w.linear ? types_.linear : types_.other;
     Fill fill = symbolic(w, c_.norm_adds_one);
     if (files_.any()) {
@@ -176,7 +227,9 @@ class GraphBuilder {
       else
         out_.append(found.diagnostics());
     }
-    return operand(w.name, TensorRole::weight, w.shape, dtype, std::move(fill));
+    const OperandId made = operand(w.name, TensorRole::weight, w.shape, dtype, std::move(fill));
+    whole_weights_.emplace(w.name, made);
+    return made;
   }
 
   // The operator `name`; gives its result.
@@ -209,16 +262,20 @@ class GraphBuilder {
     return apply(OperatorKind::slice, name, {in}, {rows_, end - begin}, std::move(a));
   }
 
+  Parts normed(const std::string& name, Parts in, const DecoderWeight& w) {
+    for (std::size_t h = 0; h < homes_.size(); ++h)
+      in[h] = norm(name + homes_[h].suffix, in[h], homes_[h].rows(), w, c_.epsilon, {}, homes_[h].at);
+    return in;
+  }
   OperandId norm(const std::string& name, OperandId in, std::int64_t rows, const DecoderWeight& w) {
     return norm(name, in, rows, w, c_.epsilon, ResultOptions{});
   }
   OperandId norm(const std::string& name, OperandId in, std::int64_t rows, const DecoderWeight& w, double epsilon,
-                 const ResultOptions& result) {
+                 const ResultOptions& result, OperatorAttributes a = {}) {
     OperandId scale = weight(w);
     if (c_.norm_adds_one) {
       scale = apply(OperatorKind::add, name + ".one_more", {scale, shared_number("one", 1)}, w.shape);
     }
-    OperatorAttributes a;
     a.epsilon = epsilon;
     return apply(OperatorKind::rms_norm, name, {in, scale}, {rows, w.shape.front()}, std::move(a), result);
   }
@@ -240,41 +297,59 @@ class GraphBuilder {
 
   // in w^T, and a bias where the list has one.
   OperandId linear(const std::string& name, OperandId in, ResultOptions result = {}, bool scattered = false) {
+    return linear(name, in, all_rows(), result, scattered);
+  }
+  OperandId linear(const std::string& name, OperandId in, const Home& home, const ResultOptions& result = {},
+                   bool scattered = false) {
     const DecoderWeight& w = at(name + ".weight");
     const bool biased = layer_weights_.contains(name + ".bias");
-    OperatorAttributes a;
+    OperatorAttributes a = home.at;
     a.transposed = true;
     a.scattered = scattered;
-    const Extents shape = {rows_, w.shape.front()};
-    const OperandId out = apply(OperatorKind::matmul, name, {narrowed(in), weight(w)}, shape, std::move(a),
-                                biased ? ResultOptions{} : result);
+    const Extents shape = {home.rows(), w.shape.front()};
+    const OperandId out = apply(OperatorKind::matmul, name + home.suffix, {narrowed(in, home.at), weight(w)}, shape,
+                                std::move(a), biased ? ResultOptions{} : result);
     if (!biased) return out;
-    return apply(OperatorKind::add, name + ".biased", {out, weight(at(name + ".bias"))}, shape, {}, result);
+    return apply(OperatorKind::add, name + home.suffix + ".biased", {out, weight(at(name + ".bias"))}, shape, home.at,
+                 result);
   }
 
   const DecoderWeight& at(const std::string& name) const { return layer_weights_.at(name); }
+  Home all_rows() const { return {0, rows_}; }
 
   // ---- a layer
 
-  OperandId layer(std::size_t index, OperandId x) {
+  Parts layer(std::size_t index, Parts x) {
     layer_weights_.clear();
     for (DecoderWeight& w : layer_weights(c_, index)) {
       std::string name = w.name;
       layer_weights_.emplace(std::move(name), std::move(w));
     }
     prefix_ = fmt::format("model.layers.{}.", index);
-    const Extents shape = {rows_, c_.hidden};
-    const auto normed = [&](const std::string& name, OperandId in) {
-      return norm(prefix_ + name, in, rows_, at(prefix_ + name + ".weight"));
+    const auto normed = [&](const std::string& name, const Parts& in) {
+      return this->normed(prefix_ + name, in, at(prefix_ + name + ".weight"));
     };
-    const OperandId seen = normed("input_layernorm", x);
-    OperandId a = c_.latent ? latent_attention(index, seen) : attention(index, seen);
+    const auto with_residual = [&](const std::string& name, const Parts& residual, Parts in) {
+      for (std::size_t h = 0; h < homes_.size(); ++h)
+        in[h] = apply(OperatorKind::add, prefix_ + name + homes_[h].suffix, {residual[h], in[h]},
+                      {homes_[h].rows(), c_.hidden}, homes_[h].at);
+      return in;
+    };
+    const OperandId seen = joined(prefix_ + "input_layernorm.gathered", normed("input_layernorm", x));
+    const OperandId attended = c_.latent ? latent_attention(index, seen) : attention(index, seen);
+    Parts a = dealt_out(prefix_ + "self_attn", attended);
     if (c_.norm_after) a = normed("post_attention_layernorm", a);
-    x = apply(OperatorKind::add, prefix_ + "self_attn.residual", {x, a}, shape);
-    const OperandId before = normed(c_.norm_after ? "pre_feedforward_layernorm" : "post_attention_layernorm", x);
-    OperandId m = c_.layers[index].experts ? experts(before) : mlp(before);
+    x = with_residual("self_attn.residual", x, std::move(a));
+    const Parts before = normed(c_.norm_after ? "pre_feedforward_layernorm" : "post_attention_layernorm", x);
+    Parts m;
+    if (!c_.layers[index].experts)
+      m = dealt_out(prefix_ + "mlp", mlp(joined(prefix_ + "mlp.gathered", before)));
+    else if (is_dealt())
+      m = exchanged(before);
+    else
+      m = {experts(before.front())};
     if (c_.norm_after) m = normed("post_feedforward_layernorm", m);
-    return apply(OperatorKind::add, prefix_ + "mlp.residual", {x, m}, shape);
+    return with_residual("mlp.residual", x, std::move(m));
   }
 
   // What a step of decoding makes goes into the cache; what a prefill makes is the cache.
@@ -476,8 +551,8 @@ class GraphBuilder {
     return apply(OperatorKind::append, name + "_cached", {cache, now}, shape, std::move(a));
   }
 
-  OperandId mlp(OperandId x) { return mlp(prefix_ + "mlp.", c_.intermediate, x); }
-  OperandId mlp(const std::string& at_mlp, std::int64_t width, OperandId x) {
+  OperandId mlp(OperandId x) { return mlp(prefix_ + "mlp.", c_.intermediate, x, all_rows()); }
+  OperandId mlp(const std::string& at_mlp, std::int64_t width, OperandId x, const Home& home) {
     OperandId gate;
     OperandId up;
     if (c_.fused_projections) {
@@ -485,13 +560,14 @@ class GraphBuilder {
       gate = columns(at_mlp + "gate", both, 0, c_.intermediate);
       up = columns(at_mlp + "up", both, c_.intermediate, 2 * c_.intermediate);
     } else {
-      gate = linear(at_mlp + "gate_proj", x);
-      up = linear(at_mlp + "up_proj", x);
+      gate = linear(at_mlp + "gate_proj", x, home);
+      up = linear(at_mlp + "up_proj", x, home);
     }
-    const Extents shape = {rows_, width};
-    const OperandId activated = apply(activation(), at_mlp + "activation", {gate}, shape);
-    const OperandId product = apply(OperatorKind::multiply, at_mlp + "gated", {activated, up}, shape);
-    return linear(at_mlp + "down_proj", product, {}, scattered_);
+    const Extents shape = {home.rows(), width};
+    const OperandId activated = apply(activation(), at_mlp + "activation" + home.suffix, {gate}, shape, home.at);
+    const OperandId product =
+        apply(OperatorKind::multiply, at_mlp + "gated" + home.suffix, {activated, up}, shape, home.at);
+    return linear(at_mlp + "down_proj", product, home, {}, scattered_);
   }
 
   // ---- a mixture of experts, of which each token's are known: those that no token goes to have weights and nothing else
@@ -506,56 +582,66 @@ class GraphBuilder {
     const auto count = static_cast<std::int64_t>(rows.size());
     const OperandId indices =
         operand(name + ".indices", TensorRole::input, {count}, DType::int32, ValuesFill{rows, {}});
-    return apply(OperatorKind::gather, name, {in, indices}, {count, shape.back()}, a);
+    return apply(OperatorKind::gather, name, {in, indices}, {count, shape.back()}, a,
+                 {.dtype = graph_.operand(in).dtype});
   }
 
-  // Each token's weights of all experts: the softmax over those that it goes to, zero for the others; or the softmax over
-  // all, of which those of the others are not looked at.
-  OperandId expert_weights(const std::string& at_moe, OperandId x) {
-    const std::int64_t all = c_.experts->experts;
-    const std::string name = at_moe + (c_.family == DecoderFamily::gpt_oss ? "router" : "gate");
-    const Extents shape = {rows_, all};
-    OperatorAttributes a;
+  // A column an expert and a row a token of a home: `chosen` where `of` says that the token goes there, `other` elsewhere.
+  // Made once for all layers.
+  template <class F>
+  OperandId mask(const std::string& name, const Home& home, double chosen, double other, F&& of) {
+    const auto known = numbers_.find(name + home.suffix);
+    if (known != numbers_.end()) return known->second;
+    ValuesFill fill;
+    for (std::int64_t t = home.begin; t < home.end; ++t)
+      for (std::int64_t e = 0; e < c_.experts->experts; ++e)
+        fill.floats.push_back(of(routing_->of_tokens[static_cast<std::size_t>(t)], e) ? chosen : other);
+    const OperandId made = operand(name + home.suffix, TensorRole::input, {home.rows(), c_.experts->experts},
+                                   types_.other, std::move(fill));
+    numbers_.emplace(name + home.suffix, made);
+    return made;
+  }
+  static bool goes_to(const std::vector<std::int64_t>& experts, std::int64_t e) {
+    return std::binary_search(experts.begin(), experts.end(), e);
+  }
+
+  // The weights of all experts of each token of a home, whose rows are x: the softmax over those that it goes to, zero for
+  // the others; or the softmax over all, of which those of the others are not looked at.
+  OperandId expert_weights(const std::string& at_moe, OperandId x, const Home& home) {
+    const std::string layer = at_moe + (c_.family == DecoderFamily::gpt_oss ? "router" : "gate");
+    const std::string name = layer + home.suffix;
+    const Extents shape = {home.rows(), c_.experts->experts};
+    OperatorAttributes a = home.at;
     a.transposed = true;
-    OperandId scores = apply(OperatorKind::matmul, name, {x, weight(at(name + ".weight"))}, shape, a);
-    if (layer_weights_.contains(name + ".bias"))
-      scores = apply(OperatorKind::add, name + ".biased", {scores, weight(at(name + ".bias"))}, shape);
-    if (c_.experts->router_bias && c_.experts->sigmoid_scores) return sigmoid_weights(name, scores);
-    if (!c_.experts->renormalised) return apply(OperatorKind::softmax, name + ".weights", {scores}, shape);
+    OperandId scores = apply(OperatorKind::matmul, name, {x, weight(at(layer + ".weight"))}, shape, a);
+    if (layer_weights_.contains(layer + ".bias"))
+      scores = apply(OperatorKind::add, name + ".biased", {scores, weight(at(layer + ".bias"))}, shape, home.at);
+    if (c_.experts->router_bias && c_.experts->sigmoid_scores) {
+      // Groups, and the correction that is added to the scores, matter to the choice only, and that is given: the correction
+      // is in memory, and nobody reads it.
+      weight(at(layer + ".e_score_correction_bias"));
+      return sigmoid_weights(name, scores, home);
+    }
+    if (!c_.experts->renormalised) return apply(OperatorKind::softmax, name + ".weights", {scores}, shape, home.at);
     // exp(x - max) of it is zero, and it is exact in bf16.
     constexpr double never = -0x1p100;
-    if (!not_chosen_) {
-      ValuesFill mask;
-      for (const auto& chosen : routing_->of_tokens)
-        for (std::int64_t e = 0; e < all; ++e)
-          mask.floats.push_back(std::binary_search(chosen.begin(), chosen.end(), e) ? 0 : never);
-      not_chosen_ = operand("experts.not_chosen", TensorRole::input, shape, types_.other, std::move(mask));
-    }
-    const OperandId chosen = apply(OperatorKind::add, name + ".chosen", {scores, *not_chosen_}, shape);
-    return apply(OperatorKind::softmax, name + ".weights", {chosen}, shape);
+    const OperandId others = mask("experts.not_chosen", home, 0, never, goes_to);
+    const OperandId chosen = apply(OperatorKind::add, name + ".chosen", {scores, others}, shape, home.at);
+    return apply(OperatorKind::softmax, name + ".weights", {chosen}, shape, home.at);
   }
 
-  // DeepSeek-V3: each score's sigmoid, of those chosen its share, scaled. Groups, and the correction that is added to the
-  // scores, matter to the choice only, and that is given: the correction is in memory, and nobody reads it.
-  OperandId sigmoid_weights(const std::string& name, OperandId scores) {
-    const std::int64_t all = c_.experts->experts;
-    const Extents shape = {rows_, all}, column = {rows_, 1};
-    weight(at(name + ".e_score_correction_bias"));
-    if (!chosen_) {
-      ValuesFill mask;
-      for (const auto& chosen : routing_->of_tokens)
-        for (std::int64_t e = 0; e < all; ++e)
-          mask.floats.push_back(std::binary_search(chosen.begin(), chosen.end(), e) ? 1 : 0);
-      chosen_ = operand("experts.chosen", TensorRole::input, shape, types_.other, std::move(mask));
-    }
-    const OperandId open = apply(OperatorKind::sigmoid, name + ".open", {scores}, shape);
-    OperandId weights = apply(OperatorKind::multiply, name + ".chosen", {open, *chosen_}, shape);
+  // DeepSeek-V3: each score's sigmoid, of those chosen its share, scaled.
+  OperandId sigmoid_weights(const std::string& name, OperandId scores, const Home& home) {
+    const Extents shape = {home.rows(), c_.experts->experts}, column = {home.rows(), 1};
+    const OperandId chosen = mask("experts.chosen", home, 1, 0, goes_to);
+    const OperandId open = apply(OperatorKind::sigmoid, name + ".open", {scores}, shape, home.at);
+    OperandId weights = apply(OperatorKind::multiply, name + ".chosen", {open, chosen}, shape, home.at);
     if (c_.experts->renormalised) {
-      const OperandId sum = apply(OperatorKind::reduce_sum, name + ".sum", {weights}, column);
-      weights = apply(OperatorKind::divide, name + ".shares", {weights, sum}, shape);
+      const OperandId sum = apply(OperatorKind::reduce_sum, name + ".sum", {weights}, column, home.at);
+      weights = apply(OperatorKind::divide, name + ".shares", {weights, sum}, shape, home.at);
     }
     return apply(OperatorKind::multiply, name + ".weights",
-                 {weights, shared_number("experts.scale", c_.experts->routed_scale)}, shape);
+                 {weights, shared_number("experts.scale", c_.experts->routed_scale)}, shape, home.at);
   }
 
   // A linear layer of one expert: its matrix, [out, in] where `transposed`, and its bias.
@@ -619,20 +705,26 @@ class GraphBuilder {
     return step(OperatorKind::multiply, "gated", {activated, one_more});
   }
 
-  // The weighted result of one expert, a row for each of its tokens; nothing where it has none.
-  std::optional<OperandId> expert(const std::string& at_moe, std::int64_t e, OperandId x, OperandId weights) {
+  // What all that is done of one expert has: the chip that does it, where each is on one.
+  OperatorAttributes at_expert(std::int64_t e) const {
+    OperatorAttributes here;
+    if (experts_ != ExpertPlacement::sharded) here.alone = {e, c_.experts->experts};
+    return here;
+  }
+
+  // What one expert makes of `rows` of `x`, those of its tokens, in that order; nothing where it has none.
+  std::optional<OperandId> expert(const std::string& at_moe, std::int64_t e, OperandId x,
+                                  const std::vector<std::int64_t>& rows) {
     const ExpertLayers layers = layers_of_expert(at_moe, e);
-    OperatorAttributes here;  // of all that is done of this expert
-    if (experts_apart_) here.alone = {e, c_.experts->experts};
-    const std::vector<std::int64_t> tokens = routing_->tokens_of(e);
-    if (tokens.empty()) {
+    const OperatorAttributes here = at_expert(e);
+    if (rows.empty()) {
       for (const ExpertLayer& l : {layers.gate, layers.up, layers.down}) {
         graph_.operands[l.matrix.value].alone = here.alone;
         if (l.bias) graph_.operands[l.bias->value].alone = here.alone;
       }
       return std::nullopt;
     }
-    const auto count = static_cast<std::int64_t>(tokens.size());
+    const auto count = static_cast<std::int64_t>(rows.size());
     const std::string name = fmt::format("{}experts.{}.", at_moe, e);
     const Extents wide = {count, c_.experts->intermediate}, narrow = {count, c_.hidden};
     const auto through = [&](const char* what, const ExpertLayer& l, OperandId in, const Extents& shape) {
@@ -641,49 +733,166 @@ class GraphBuilder {
       const OperandId out = apply(OperatorKind::matmul, name + what, {in, l.matrix}, shape, product);
       return l.bias ? apply(OperatorKind::add, name + what + ".biased", {out, *l.bias}, shape, here) : out;
     };
-    const OperandId own_rows = rows_of(name + "tokens", x, tokens, here);
-    const OperandId in = own_rows == x ? narrowed(x) : narrowed(own_rows, here);
+    const OperandId own_rows = rows_of(name + "tokens", x, rows, here);
+    const OperandId in = own_rows == x && !is_dealt() ? narrowed(x) : narrowed(own_rows, here);
     const OperandId gate = through("gate_proj", layers.gate, in, wide), up = through("up_proj", layers.up, in, wide);
     const OperandId product = gated(name, gate, up, wide, here);
-    const OperandId out = through("down_proj", layers.down, narrowed(product, here), narrow);
-    OperatorAttributes own = here;
-    own.begin = {0, e};
-    own.end = {rows_, e + 1};
-    const OperandId of_all = apply(OperatorKind::slice, name + "weight", {weights}, {rows_, 1}, std::move(own));
-    return apply(OperatorKind::multiply, name + "weighted", {out, rows_of(name + "weights", of_all, tokens, here)},
-                 narrow, here);
+    return through("down_proj", layers.down, narrowed(product, here), narrow);
   }
 
-  // Each token's experts are added in rising number.
-  OperandId experts(OperandId x) {
-    const std::string at_moe = prefix_ + (c_.family == DecoderFamily::mixtral ? "block_sparse_moe." : "mlp.");
-    const OperandId weights = expert_weights(at_moe, x);
-    Operands parts;
-    std::vector<std::vector<std::int64_t>> places(static_cast<std::size_t>(rows_));  // by token: its rows of all parts
-    std::int64_t rows = 0;
-    for (std::int64_t e = 0; e < c_.experts->experts; ++e) {
-      const auto part = expert(at_moe, e, x, weights);
-      if (!part) continue;
-      parts.push_back(*part);
-      for (const std::int64_t token : routing_->tokens_of(e)) places[static_cast<std::size_t>(token)].push_back(rows++);
-    }
-    const Extents shape = {rows_, c_.hidden};
-    OperandId all = parts.front();
-    if (parts.size() > 1) {
-      OperatorAttributes a;
-      a.axes = {0};
-      all = apply(OperatorKind::concat, at_moe + "results", parts, {rows, c_.hidden}, std::move(a));
-    }
+  // Of each token of a home the sum of its experts' results, which are added in rising number. `places`: by token its
+  // rows of `results`. `weights`: those rows are yet to be weighted, by a column of it each.
+  OperandId sum_of_experts(const std::string& at_moe, const Home& home, OperandId results,
+                           const std::vector<std::vector<std::int64_t>>& places, std::optional<OperandId> weights) {
+    const Extents shape = {home.rows(), c_.hidden};
     std::optional<OperandId> sum;
     for (std::size_t j = 0; j < static_cast<std::size_t>(c_.experts->per_token); ++j) {
       std::vector<std::int64_t> of_tokens;
       for (const auto& own : places) of_tokens.push_back(own[j]);
-      const OperandId addend = rows_of(fmt::format("{}result.{}", at_moe, j), all, of_tokens);
-      sum = sum ? apply(OperatorKind::add, fmt::format("{}sum.{}", at_moe, j), {*sum, addend}, shape) : addend;
+      OperandId addend = rows_of(fmt::format("{}result.{}{}", at_moe, j, home.suffix), results, of_tokens, home.at);
+      if (weights) addend = weighted(at_moe, home, j, addend, *weights);
+      sum = sum ? apply(OperatorKind::add, fmt::format("{}sum.{}{}", at_moe, j, home.suffix), {*sum, addend}, shape,
+                        home.at)
+                : addend;
     }
-    if (c_.experts->shared_intermediate == 0) return *sum;
-    const OperandId shared = mlp(at_moe + "shared_experts.", c_.experts->shared_intermediate, x);
-    return apply(OperatorKind::add, at_moe + "with_shared", {*sum, shared}, shape);
+    return *sum;
+  }
+
+  // Each token's result of its expert number j, by the weight that the token gives to it.
+  OperandId weighted(const std::string& at_moe, const Home& home, std::size_t j, OperandId result, OperandId weights) {
+    const OperandId at_j =
+        mask(fmt::format("experts.number.{}", j), home, 1, 0,
+             [&](const std::vector<std::int64_t>& experts, std::int64_t e) { return experts[j] == e; });
+    const std::string name = fmt::format("{}weight.{}{}", at_moe, j, home.suffix);
+    const Extents shape = {home.rows(), c_.experts->experts};
+    const OperandId one = apply(OperatorKind::multiply, name + ".of_all", {weights, at_j}, shape, home.at);
+    const OperandId column = apply(OperatorKind::reduce_sum, name, {one}, {home.rows(), 1}, home.at);
+    return apply(OperatorKind::multiply, fmt::format("{}weighted.{}{}", at_moe, j, home.suffix), {result, column},
+                 {home.rows(), c_.hidden}, home.at);
+  }
+
+  OperandId with_shared_expert(const std::string& at_moe, OperandId sum, OperandId x, const Home& home) {
+    if (c_.experts->shared_intermediate == 0) return sum;
+    const OperandId shared = mlp(at_moe + "shared_experts.", c_.experts->shared_intermediate, x, home);
+    return apply(OperatorKind::add, at_moe + "with_shared" + home.suffix, {sum, shared}, {home.rows(), c_.hidden},
+                 home.at);
+  }
+
+  std::string name_of_experts() const {
+    return prefix_ + (c_.family == DecoderFamily::mixtral ? "block_sparse_moe." : "mlp.");
+  }
+
+  // All tokens in one place. An expert's results are weighted where they are made.
+  OperandId experts(OperandId x) {
+    const std::string at_moe = name_of_experts();
+    const OperandId weights = expert_weights(at_moe, x, all_rows());
+    Operands parts;
+    std::vector<std::vector<std::int64_t>> places(static_cast<std::size_t>(rows_));  // by token: its rows of all parts
+    std::int64_t rows = 0;
+    for (std::int64_t e = 0; e < c_.experts->experts; ++e) {
+      const std::vector<std::int64_t> tokens = routing_->tokens_of(e);
+      const auto out = expert(at_moe, e, x, tokens);
+      if (!out) continue;
+      const std::string name = fmt::format("{}experts.{}.", at_moe, e);
+      const OperatorAttributes here = at_expert(e);
+      OperatorAttributes own = here;
+      own.begin = {0, e};
+      own.end = {rows_, e + 1};
+      const OperandId of_all = apply(OperatorKind::slice, name + "weight", {weights}, {rows_, 1}, std::move(own));
+      parts.push_back(apply(OperatorKind::multiply, name + "weighted",
+                            {*out, rows_of(name + "weights", of_all, tokens, here)},
+                            {static_cast<std::int64_t>(tokens.size()), c_.hidden}, here));
+      for (const std::int64_t token : tokens) places[static_cast<std::size_t>(token)].push_back(rows++);
+    }
+    const OperandId all = stacked_rows(at_moe + "results", parts, {});
+    return with_shared_expert(at_moe, sum_of_experts(at_moe, all_rows(), all, places, {}), x, all_rows());
+  }
+
+  // A token's results on their way: the token, and its expert.
+  using Assignment = std::pair<std::int64_t, std::int64_t>;
+
+  // Which tokens of a home go to experts of `chip`, rising.
+  std::vector<std::int64_t> sent_to(std::uint32_t chip, const Home& home) const {
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t t = home.begin; t < home.end; ++t) {
+      const auto& experts = routing_->of_tokens[static_cast<std::size_t>(t)];
+      if (std::any_of(experts.begin(), experts.end(), [&](std::int64_t e) { return chip_of_expert(e) == chip; }))
+        tokens.push_back(t);
+    }
+    return tokens;
+  }
+  std::uint32_t chip_of_expert(std::int64_t e) const { return home_of({e, c_.experts->experts}, chips_)->value; }
+
+  // Tokens are dealt out by rows, whole experts to chips. Each home works out what its tokens give to their experts, and
+  // sends each token once to every chip that has one of those; the chip sends back what its experts make of it, and the
+  // home weights and adds up. Each pair of chips has a number of tokens of its own, which the routing says: a pair
+  // without any sends nothing.
+  Parts exchanged(const Parts& x) {
+    const std::string at_moe = name_of_experts();
+    const auto suffix = [](const char* what, std::uint32_t chip) { return fmt::format("{}.chip{}", what, chip); };
+    Parts weights;
+    for (std::size_t h = 0; h < homes_.size(); ++h) weights.push_back(expert_weights(at_moe, x[h], homes_[h]));
+    std::vector<Operands> returned(homes_.size());                  // by home: what chips send back
+    std::vector<std::vector<Assignment>> rows_back(homes_.size());  // and whose its rows are
+    for (std::uint32_t chip = 0; chip < chips_; ++chip) {
+      OperatorAttributes here;
+      here.alone = {chip, chips_};
+      Operands sent;
+      std::vector<std::int64_t> there;  // tokens that are on the chip, in the order of their rows
+      for (std::size_t h = 0; h < homes_.size(); ++h) {
+        const Home& home = homes_[h];
+        std::vector<std::int64_t> tokens = sent_to(chip, home);
+        if (tokens.empty()) continue;
+        there.insert(there.end(), tokens.begin(), tokens.end());
+        for (std::int64_t& t : tokens) t -= home.begin;
+        const OperandId narrow = narrowed(x[h], home.at);
+        sent.push_back(rows_of(at_moe + suffix("to", chip) + home.suffix, narrow, tokens, home.at));
+      }
+      std::vector<Assignment> done;  // by row of what the chip's experts make
+      Operands made;
+      std::optional<OperandId> all;
+      if (!sent.empty()) all = stacked_rows(at_moe + suffix("received", chip), sent, here);
+      for (std::int64_t e = 0; e < c_.experts->experts; ++e) {
+        if (chip_of_expert(e) != chip) continue;
+        std::vector<std::int64_t> rows;
+        for (const std::int64_t token : routing_->tokens_of(e)) {
+          rows.push_back(std::lower_bound(there.begin(), there.end(), token) - there.begin());
+          done.emplace_back(token, e);
+        }
+        if (const auto out = expert(at_moe, e, all.value_or(x.front()), rows)) made.push_back(*out);
+      }
+      if (made.empty()) continue;
+      const OperandId results = stacked_rows(at_moe + suffix("made", chip), made, here);
+      for (std::size_t h = 0; h < homes_.size(); ++h) {
+        const Home& home = homes_[h];
+        std::vector<std::pair<Assignment, std::int64_t>> own;
+        for (std::size_t row = 0; row < done.size(); ++row)
+          if (done[row].first >= home.begin && done[row].first < home.end)
+            own.emplace_back(done[row], static_cast<std::int64_t>(row));
+        if (own.empty()) continue;
+        std::vector<std::int64_t> rows;
+        for (const auto& [whose, row] : own) {
+          rows_back[h].push_back(whose);
+          rows.push_back(row);
+        }
+        returned[h].push_back(rows_of(at_moe + suffix("from", chip) + home.suffix, results, rows, here));
+      }
+    }
+    Parts out;
+    for (std::size_t h = 0; h < homes_.size(); ++h) {
+      const Home& home = homes_[h];
+      std::vector<std::vector<std::int64_t>> places;  // by token of the home: its rows of what came back
+      for (std::int64_t t = home.begin; t < home.end; ++t) {
+        places.emplace_back();
+        for (const std::int64_t e : routing_->of_tokens[static_cast<std::size_t>(t)])
+          places.back().push_back(std::find(rows_back[h].begin(), rows_back[h].end(), Assignment(t, e)) -
+                                  rows_back[h].begin());
+      }
+      const OperandId all = stacked_rows(at_moe + "returned" + home.suffix, returned[h], home.at);
+      const OperandId sum = sum_of_experts(at_moe, home, all, places, weights[h]);
+      out.push_back(with_shared_expert(at_moe, sum, x[h], home));
+    }
+    return out;
   }
 
   OperatorKind activation() const {
@@ -734,8 +943,10 @@ class GraphBuilder {
   HfFiles& files_;
   DecoderTypes types_;
   bool decode_;
-  bool scattered_;      // by rows, between attention and MLP
-  bool experts_apart_;  // each on a chip of its own
+  bool scattered_;  // by rows, between attention and MLP
+  ExpertPlacement experts_;
+  std::uint32_t chips_;
+  std::vector<Home> homes_;  // one, of all rows, where tokens are not dealt out
   std::int64_t batch_;
   std::int64_t context_;
   std::int64_t positions_;  // of a sequence in this step
@@ -746,9 +957,9 @@ class GraphBuilder {
   std::string prefix_;  // of the layer at hand
   std::map<std::string, DecoderWeight> layer_weights_;
   std::map<OperandId, OperandId> narrowed_;
-  std::map<std::string, OperandId> numbers_;  // that all layers share
-  std::optional<ExpertRouting> routing_;      // where a layer has experts
-  std::optional<OperandId> not_chosen_, chosen_;
+  std::map<std::string, OperandId> numbers_;  // that all layers share, by name
+  std::map<std::string, OperandId> whole_weights_;
+  std::optional<ExpertRouting> routing_;                                  // where a layer has experts
   std::array<std::optional<std::pair<OperandId, OperandId>>, 2> tables_;  // global, local
 };
 
@@ -787,7 +998,7 @@ Result<OperatorGraph> decoder_graph(const std::string& name, const DecoderConfig
   if (out.has_errors()) return out;
   const bool mixture =
       std::any_of(config.layers.begin(), config.layers.end(), [](const DecoderLayer& l) { return l.experts; });
-  if (!mixture && (!request.routing.empty() || request.experts_parallel)) {
+  if (!mixture && (!request.routing.empty() || request.experts != ExpertPlacement::sharded)) {
     out.error(Code::RDU1046, config.where, "{}, and '{}' has no experts in the layers asked for",
               request.routing.empty() ? "experts are to lie on chips of their own" : "a routing is given",
               config.architecture);

@@ -16,6 +16,13 @@ enum class DecoderPhase : std::uint8_t {
   prefill,  // context tokens a sequence, and an empty cache
 };
 
+// Where the experts of a mixture are, over several chips.
+enum class ExpertPlacement : std::uint8_t {
+  sharded,     // a part of each on every chip
+  parallel,    // each on one chip, which has all tokens from the sum behind attention, and sends its results to all
+  all_to_all,  // each on one chip; tokens are dealt out too, travel to the chips of their experts, and back
+};
+
 struct DecoderRequest {
   DecoderPhase phase = DecoderPhase::decode;
   std::int64_t batch = 1;                    // sequences
@@ -24,7 +31,8 @@ struct DecoderRequest {
   std::optional<DType> dtype = {};           // bf16, fp32 or an fp8; absent: the weights' own
   std::string routing = {};                  // file of the tokens' experts (hf_routing.h), of a model that has some
   bool sequence_parallel = false;            // what is not in heads or in the MLP is spread over chips by its rows
-  bool experts_parallel = false;             // each expert on one chip, instead of a part of it on each
+  ExpertPlacement experts = ExpertPlacement::sharded;
+  std::uint32_t chips = 1;  // over which tokens are dealt out (all_to_all); nothing else depends on it
 };
 
 // The types of what a decoder holds. fp8 is for the linear layers of attention and MLP; embedding, head, norms, router,

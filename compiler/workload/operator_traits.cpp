@@ -40,7 +40,7 @@ bool takes(OperatorKind kind, Attribute attribute) {
       return kind == OperatorKind::matmul || kind == OperatorKind::gather;
     case Attribute::alone:
       return kind == OperatorKind::matmul || is_point_wise(kind) || is_row_wise(kind) || kind == OperatorKind::gather ||
-             kind == OperatorKind::slice;
+             kind == OperatorKind::slice || kind == OperatorKind::concat;
     case Attribute::epsilon:
       return kind == OperatorKind::rms_norm || kind == OperatorKind::layer_norm;
     case Attribute::heads:

@@ -125,8 +125,10 @@ Commands describe(CLI::App& app, Raw& raw) {
                         "positions that attention sees, of a Hugging Face model (default: 4096, or all that it has)");
   c.compile->add_option("--routing", raw.routing,
                         "of a mixture of experts: a file with a line a token, its experts, as 6,2");
-  c.compile->add_option("--experts", raw.experts,
-                        "of a mixture of experts: sharded (default: each over all chips) or parallel (each on one)");
+  c.compile->add_option(
+      "--experts", raw.experts,
+      "of a mixture of experts: sharded (default: each over all chips), parallel (each on one, results to all) or "
+      "all-to-all (each on one, tokens to it and back)");
   c.compile->add_flag("--sequence-parallel", raw.sequence_parallel,
                       "spread norms and residuals of a Hugging Face model over the chips, by rows of tokens");
   c.compile->add_option("--layers", raw.layers, "only the first so many, of a Hugging Face model");
@@ -285,9 +287,17 @@ Result<DecoderRequest> decoder_request(const Raw& raw) {
   if (raw.layers) r.layers = *raw.layers;
   r.sequence_parallel = raw.sequence_parallel;
   r.routing = raw.routing;
-  if (!raw.experts.empty() && raw.experts != "sharded" && raw.experts != "parallel")
-    return usage(fmt::format("--experts is sharded or parallel, not '{}'", raw.experts));
-  r.experts_parallel = raw.experts == "parallel";
+  if (raw.experts == "parallel") {
+    r.experts = ExpertPlacement::parallel;
+  } else if (raw.experts == "all-to-all") {
+    if (!raw.compile_chips) return usage("--experts all-to-all deals tokens to chips: --chips says to how many");
+    if (r.sequence_parallel)
+      return usage("--experts all-to-all deals out tokens, and so does --sequence-parallel: one of the two");
+    r.experts = ExpertPlacement::all_to_all;
+  } else if (!raw.experts.empty() && raw.experts != "sharded") {
+    return usage(fmt::format("--experts is sharded, parallel or all-to-all, not '{}'", raw.experts));
+  }
+  r.chips = std::max(raw.compile_chips.value_or(1), 1u);
   return r;
 }
 

@@ -62,6 +62,7 @@ enum class Input {
   line,             // a product of one of three chips, sent along them
   chunks,           // the same, in chunks
   pair_alone,       // a pair of products by one of three chips, the second's sent to all
+  tokens,           // rows of two of three chips, sent to the third, one after the other
   rows,             // of two chips each, worked on, and gathered
   ring_reduce,      // over three, in bf16
   gather,           // column-parallel operators over two chips, joined in between
@@ -91,6 +92,36 @@ void add_operator(OperatorGraph& g, OperatorKind kind, std::vector<OperandId> in
   op.kind = kind;
   op.in = std::move(in);
   op.attributes = std::move(attributes);
+}
+
+// Five rows each, which two chips look up, meet on the third, where a product is made of them.
+OperatorGraph rows_sent_to_the_third() {
+  OperatorGraph g;
+  g.name = "tokens";
+  constexpr auto type = DType::int8;
+  const OperandId table = operand(g, "table", TensorRole::input, {40, 64}, type, PatternFill{211, 100}).id;
+  std::vector<OperandId> sent;
+  OperatorAttributes here;
+  for (std::int64_t c = 0; c < 2; ++c) {
+    const std::string name = c == 0 ? "first" : "second";
+    const OperandId which = operand(g, name + ".rows", TensorRole::input, {5}, DType::int32,
+                                    ValuesFill{{3 + c, 17, 39 - c, 8 + 4 * c, 30}, {}})
+                                .id;
+    const OperandId out = operand(g, name, TensorRole::intermediate, {5, 64}, type).id;
+    here.alone = {c, 3};
+    add_operator(g, OperatorKind::gather, {table, which}, out, here);
+    g.operators.back().name += "." + name;
+    sent.push_back(out);
+  }
+  here.alone = {2, 3};
+  here.axes = {0};
+  const OperandId all = operand(g, "all", TensorRole::intermediate, {10, 64}, type).id;
+  add_operator(g, OperatorKind::concat, sent, all, here);
+  here.axes.clear();
+  const OperandId w = operand(g, "w", TensorRole::weight, {64, 96}, type, PatternFill{199, 100}).id;
+  add_operator(g, OperatorKind::matmul, {all, w}, operand(g, "out", TensorRole::output, {10, 96}, DType::int32).id,
+               here);
+  return g;
 }
 
 OperatorGraph all_moves() {
@@ -270,6 +301,8 @@ Compiled input(Input which) {
       for (Operator& op : c.graph.operators) op.attributes.alone = {1, 3};
       return c;
     }
+    case Input::tokens:
+      return sharded(rows_sent_to_the_third(), sn40l(), over(3, ShardKind::row));
     case Input::rows:
       return sharded(scattered_chain(64, 128, 64), sn40l(),
                      over(2, ShardKind::row, Kind::all_reduce, Algorithm::direct));
@@ -421,6 +454,7 @@ constexpr Row table[] = {
     {"slice.work_off_by_one", Input::direct, Who::verifier, Code::RDU3032},
     {"shard.columns_of_the_first_chip", Input::gather, Who::verifier, Code::RDU3015},
     {"shard.every_chip_works_on_the_first", Input::direct, Who::verifier, Code::RDU3003},
+    {"shard.sent_rows_change_places", Input::tokens, Who::verifier, Code::RDU3044},
     {"shard.member_left_out", Input::direct, Who::verifier, Code::RDU3018},
     {"shard.bytes_of_one_member_too_few", Input::direct, Who::verifier, Code::RDU3020},
     {"shard.partial_in_the_operands_type", Input::ring_reduce, Who::verifier, Code::RDU3020},

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
+#include "compiler/support/file.h"
 #include "tests/system/command.h"
 #include "tests/system/json_path.h"
 #include "tests/system/scenario.h"
@@ -186,6 +189,115 @@ TEST_CASE("every chip holds the matrices of its experts and of no others, whethe
   }
 }
 
+// What the recorded tokens send, chip by chip, as the file has it: of the tokens of each home those that go to experts of
+// each other chip, and the results that come back.
+struct Exchange {
+  std::map<std::pair<std::size_t, std::size_t>, std::int64_t> there, back;  // (home, chip): rows
+};
+Exchange exchange_of(std::size_t tokens, std::size_t chips, std::size_t experts) {
+  std::istringstream lines(*read_file(recorded, 1 << 20));
+  Exchange e;
+  std::size_t t = 0;
+  for (std::string line; t < tokens && std::getline(lines, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    // Home h has tokens h tokens / chips to (h + 1) tokens / chips.
+    std::size_t home = 0;
+    while ((home + 1) * tokens / chips <= t) ++home;
+    std::map<std::size_t, std::int64_t> to;
+    std::istringstream numbers(line);
+    for (std::string number; std::getline(numbers, number, ',');) ++to[std::stoul(number) * chips / experts];
+    for (const auto& [chip, assignments] : to) {
+      if (chip == home) continue;
+      ++e.there[{home, chip}];
+      e.back[{chip, home}] += assignments;
+    }
+    ++t;
+  }
+  REQUIRE(t == tokens);
+  return e;
+}
+
+TEST_CASE(
+    "tokens travel to the chips of their experts and back, as many of each pair as the routing says, to the bits of "
+    "one chip") {
+  const Folder folder;
+  for (const auto& [phase, context, batch] :
+       {std::tuple("prefill", "64", "1"), std::tuple("decode", "40", "64"), std::tuple("decode", "40", "13")}) {
+    CAPTURE(phase);
+    CAPTURE(batch);
+    const std::size_t tokens = phase == std::string("prefill") ? 64 : std::stoul(batch);
+    folder.write("config.json", config);
+    std::string alone;
+    for (const std::size_t chips : {1, 2, 4}) {
+      CAPTURE(chips);
+      rdusim_ok(
+          {"compile", "config.json", "-o", "prog.bin", "--chips", std::to_string(chips), "--shard", "tensor", "--phase",
+           phase, "--context", context, "--batch", batch, "--routing", recorded, "--experts", "all-to-all"},
+          folder);
+      const Json report = run(folder, {"--check", "exact"});
+      check_exact_pass(report);
+      CHECK(rows_of_experts(report) == 2 * tokens);
+      if (chips == 1) alone = text(report, "outputs", 0, "sha256");
+      CHECK(text(report, "outputs", 0, "sha256") == alone);
+      if (chips == 1) continue;
+      const auto of_experts = chips_of_experts(report);
+      for (const auto& [expert, on] : of_experts)
+        CHECK(on == std::to_string(static_cast<std::size_t>(expert) * chips / 8) + ";");
+      // Of the layer's sends, both ways, the bytes: two a column of 128, and two layers are two trips.
+      Exchange found;
+      const Json program = parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder).out);
+      for (const Json& c : list(program, "collectives")) {
+        const std::string name = text(c, "name");
+        // What is sent whole needs no rows picked.
+        const bool there = name.find("moe.to.chip") != std::string::npos || name.find("post_att") != std::string::npos;
+        if (!there && name.find("moe.") == std::string::npos) continue;
+        std::vector<std::size_t> members;
+        for (const Json& m : list(c, "members")) members.push_back(static_cast<std::size_t>(*m.as_int64()));
+        for (std::size_t m = 1; m < members.size(); ++m)
+          (there ? found.there : found.back)[{members[0], members[m]}] += *list(c, "bytes")[0].as_int64() / 256;
+      }
+      const Exchange due = exchange_of(tokens, chips, 8);
+      CHECK(found.there == due.there);
+      CHECK(found.back == due.back);
+      CHECK(number(list(report, "decisions", "sections")[1], "trips") == 2);
+    }
+  }
+}
+
+TEST_CASE("one token's two experts make two chips work, and the rest have neither tokens nor results of it") {
+  const Folder folder;
+  const Json alone = compiled_and_run(folder, "decode", "40", "1");
+  const Json report = compiled_and_run(folder, "decode", "40", "4", "all-to-all");
+  check_exact_pass(report);
+  CHECK(chips_of_experts(report) == std::map<int, std::string>{{2, "1;"}, {6, "3;"}});
+  CHECK(text(report, "outputs", 0, "sha256") == text(alone, "outputs", 0, "sha256"));
+  for (const Json& c : list(report, "collectives"))
+    if (text(c, "name").find("moe.") != std::string::npos) CHECK(number(c, "chips") == 2);
+}
+
+TEST_CASE("tokens that are dealt out are dealt to chips that are known, and by one rule") {
+  const Folder folder;
+  folder.write("config.json", config);
+  const std::vector<std::string> options = {"compile",   "config.json", "-o",        "prog.bin",
+                                            "--context", "64",          "--routing", recorded,
+                                            "--experts", "all-to-all",  "--shard",   "tensor"};
+  CHECK(rdusim(options, folder).status == 2);
+  std::vector<std::string> twice = options;
+  twice.insert(twice.end(), {"--chips", "2", "--sequence-parallel"});
+  CHECK(rdusim(twice, folder).status == 2);
+}
+
+TEST_CASE("no fault of tokens on their way is missed") {
+  const Folder folder;
+  compiled_and_run(folder, "decode", "40", "2", "all-to-all");
+  const Json m = parsed(rdusim_ok({"faults", "prog.bin", "--json", "--seeds", "1"}, folder).out);
+  for (const Json& f : list(m, "faults")) {
+    INFO(text(f, "inject"));
+    CHECK(text(f, "fate") != "missed");
+    CHECK(text(f, "fate") != "elsewhere");
+  }
+}
+
 TEST_CASE("layers of experts on chips of their own are launched one by one where that is asked for") {
   const Folder folder;
   const std::vector<std::string> options = {"compile",   "config.json", "-o",        "prog.bin", "--chips",   "2",
@@ -220,18 +332,22 @@ TEST_CASE("no fault of experts on chips of their own is missed") {
 TEST_CASE("of 128 experts 60 have tokens, each on one of two chips, in sections that suit both") {
   const Folder folder;
   folder.write("config.json", of_128_experts("true"));
-  const auto outcome = [&](const std::string& chips) {
-    rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--phase", "prefill", "--context", "64", "--chips", chips,
-               "--shard", "tensor", "--experts", "parallel", "--routing",
-               RDUSIM_SOURCE_DIR "/tests/system/qwen3-moe-b64.csv"},
-              folder);
+  const auto outcome = [&](const std::string& chips, const std::string& experts) {
+    rdusim_ok(
+        {"compile", "config.json", "-o", "prog.bin", "--phase", "prefill", "--context", "64", "--chips", chips,
+         "--shard", "tensor", "--experts", experts, "--routing", RDUSIM_SOURCE_DIR "/tests/system/qwen3-moe-b64.csv"},
+        folder);
     return run(folder, {"--check", "exact"});
   };
-  const Json whole = outcome("1"), report = outcome("2");
-  check_exact_pass(report);
-  CHECK(rows_of_experts(report) == 512);
-  CHECK(chips_of_experts(report).size() == 60);
-  CHECK(text(report, "outputs", 0, "sha256") == text(whole, "outputs", 0, "sha256"));
+  const Json whole = outcome("1", "parallel");
+  for (const std::string experts : {"parallel", "all-to-all"}) {
+    CAPTURE(experts);
+    const Json report = outcome("2", experts);
+    check_exact_pass(report);
+    CHECK(rows_of_experts(report) == 512);
+    CHECK(chips_of_experts(report).size() == 60);
+    CHECK(text(report, "outputs", 0, "sha256") == text(whole, "outputs", 0, "sha256"));
+  }
 }
 
 // gpt-oss's kind, small: a layer with a window and one without, heads with sinks, biases, clamped gates.
@@ -251,8 +367,8 @@ void check_exact_everywhere(const char* model, const char* prompt, std::size_t o
        {std::tuple("prefill", prompt, "1"), std::tuple("decode", "70", "1"), std::tuple("decode", "70", "5")}) {
     CAPTURE(phase);
     CAPTURE(batch);
-    for (const auto& [chips, experts] :
-         {std::pair("1", "sharded"), std::pair("2", "sharded"), std::pair("2", "parallel")}) {
+    for (const auto& [chips, experts] : {std::pair("1", "sharded"), std::pair("2", "sharded"),
+                                         std::pair("2", "parallel"), std::pair("2", "all-to-all")}) {
       CAPTURE(chips);
       CAPTURE(experts);
       rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--chips", chips, "--shard", "tensor", "--phase", phase,

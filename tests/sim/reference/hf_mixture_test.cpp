@@ -1,4 +1,4 @@
-// Graphs of gpt-oss and DeepSeek-V3, made from a model's files, compute what the models compute: evaluated operator by
+// Graphs of Mixtral, Qwen 3's mixture, gpt-oss and DeepSeek-V3, made from a model's files, compute what the models compute: evaluated operator by
 // operator they agree with plain implementations in double, which read the same tensors by the names and in the layouts
 // that the models' own libraries give them, choose experts by themselves, and know nothing of the graph.
 #include <doctest/doctest.h>
@@ -262,6 +262,123 @@ struct GptOss {
   }
 };
 
+// ---- Mixtral, and Qwen's mixture, with norms of heads and other names
+
+struct Mixtral {
+  bool of_qwen = false;
+  bool renormalised = true;  // Mixtral is always
+  std::size_t hidden = 40, heads = 4, kv_heads = 2, width = 8, inner = 24, experts = 5, per_token = 2, vocabulary = 97,
+              layers = 2;
+
+  std::string config() const {
+    const std::string own =
+        of_qwen
+            ? fmt::format(R"("architectures": ["Qwen3MoeForCausalLM"], "num_experts": {}, "moe_intermediate_size": {},
+                              "norm_topk_prob": {}, "decoder_sparse_step": 1, "mlp_only_layers": [], )",
+                          experts, inner, renormalised)
+            : fmt::format(R"("architectures": ["MixtralForCausalLM"], "num_local_experts": {}, )", experts);
+    return fmt::format(
+        R"({{{} "num_hidden_layers": {}, "vocab_size": {}, "hidden_size": {}, "intermediate_size": {},
+        "num_attention_heads": {}, "num_key_value_heads": {}, "head_dim": {}, "num_experts_per_tok": {},
+        "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "rope_theta": 5000, "hidden_act": "silu",
+        "tie_word_embeddings": false, "torch_dtype": "float32"}})",
+        own, layers, vocabulary, hidden, inner, heads, kv_heads, width, per_token);
+  }
+  std::string of_experts(const std::string& at) const { return at + (of_qwen ? "mlp." : "block_sparse_moe."); }
+
+  Tensors tensors() const {
+    Tensors t;
+    const auto n = [](std::size_t v) { return static_cast<std::int64_t>(v); };
+    const std::int64_t h = n(hidden), q = n(heads * width), kv = n(kv_heads * width), i = n(inner);
+    t.add("model.embed_tokens.weight", {n(vocabulary), h}, 1);
+    t.add("model.norm.weight", {h}, 0.25, 1);
+    t.matrix("lm_head.weight", {n(vocabulary), h}, h);
+    for (std::size_t l = 0; l < layers; ++l) {
+      const std::string at = fmt::format("model.layers.{}.", l), moe = of_experts(at);
+      for (const char* name : {"input_layernorm", "post_attention_layernorm"})
+        t.add(at + name + ".weight", {h}, 0.25, 1);
+      for (const auto& [name, out, in] : {std::tuple("q_proj", q, h), std::tuple("k_proj", kv, h),
+                                          std::tuple("v_proj", kv, h), std::tuple("o_proj", h, q)})
+        t.matrix(at + "self_attn." + name + ".weight", {out, in}, in);
+      if (of_qwen)
+        for (const char* name : {"q_norm", "k_norm"}) t.add(at + "self_attn." + name + ".weight", {n(width)}, 0.25, 1);
+      t.matrix(moe + "gate.weight", {n(experts), h}, h);
+      for (std::size_t e = 0; e < experts; ++e) {
+        const std::string own = fmt::format("{}experts.{}.", moe, e);
+        t.matrix(own + (of_qwen ? "gate_proj" : "w1") + ".weight", {i, h}, h);
+        t.matrix(own + (of_qwen ? "up_proj" : "w3") + ".weight", {i, h}, h);
+        t.matrix(own + (of_qwen ? "down_proj" : "w2") + ".weight", {h, i}, i);
+      }
+    }
+    return t;
+  }
+
+  Row turned(const Tensors& t, const std::string& own, Row row, std::size_t position) const {
+    for (std::size_t head = 0; head < row.size() / width; ++head) {
+      Row of_head = part(row, head * width, width);
+      if (of_qwen) of_head = norm(t[own], of_head, 1e-5);
+      for (std::size_t j = 0; j < width / 2; ++j) {
+        const double angle =
+            static_cast<double>(position) * std::pow(5000, -2 * static_cast<double>(j) / static_cast<double>(width));
+        const double a = of_head[j], b = of_head[j + width / 2];
+        row[head * width + j] = a * std::cos(angle) - b * std::sin(angle);
+        row[head * width + j + width / 2] = b * std::cos(angle) + a * std::sin(angle);
+      }
+    }
+    return row;
+  }
+
+  Row logits(const Tensors& t, const std::vector<std::int32_t>& tokens,
+             std::vector<std::set<std::size_t>>& chosen) const {
+    Rows x = embedded(t, tokens, hidden);
+    const bool choose = chosen.empty();
+    for (std::size_t l = 0; l < layers; ++l) {
+      const std::string at = fmt::format("model.layers.{}.", l), self = at + "self_attn.";
+      Rows q, k, v;
+      for (std::size_t p = 0; p < x.size(); ++p) {
+        const Row in = norm(t[at + "input_layernorm.weight"], x[p], 1e-5);
+        q.push_back(turned(t, self + "q_norm.weight", linear(t[self + "q_proj.weight"], in), p));
+        k.push_back(turned(t, self + "k_norm.weight", linear(t[self + "k_proj.weight"], in), p));
+        v.push_back(linear(t[self + "v_proj.weight"], in));
+      }
+      for (std::size_t p = 0; p < x.size(); ++p) {
+        Row out(q[p].size());
+        for (std::size_t head = 0; head < heads; ++head) {
+          const std::size_t kv = head / (heads / kv_heads) * width;
+          Row weight;
+          double total = 0;
+          for (std::size_t j = 0; j <= p; ++j) {
+            double score = 0;
+            for (std::size_t d = 0; d < width; ++d) score += q[p][head * width + d] * k[j][kv + d];
+            weight.push_back(std::exp(score / std::sqrt(static_cast<double>(width))));
+            total += weight.back();
+          }
+          for (std::size_t j = 0; j <= p; ++j)
+            for (std::size_t d = 0; d < width; ++d) out[head * width + d] += weight[j] / total * v[j][kv + d];
+        }
+        x[p] = sum(x[p], linear(t[self + "o_proj.weight"], out));
+        const Row in = norm(t[at + "post_attention_layernorm.weight"], x[p], 1e-5);
+        const Row scores = linear(t[of_experts(at) + "gate.weight"], in);
+        if (choose && l == 0) chosen.push_back(greatest(scores, per_token));
+        double total = 0;
+        for (std::size_t e = 0; e < experts; ++e)
+          if (!renormalised || chosen[p].count(e) != 0) total += std::exp(scores[e]);
+        for (const std::size_t e : chosen[p])
+          x[p] = sum(x[p], scaled(expert(t, fmt::format("{}experts.{}.", of_experts(at), e), in),
+                                  std::exp(scores[e]) / total));
+      }
+    }
+    return linear(t["lm_head.weight"], norm(t["model.norm.weight"], x.back(), 1e-5));
+  }
+
+  Row expert(const Tensors& t, const std::string& own, const Row& in) const {
+    const Row gate = linear(t[own + (of_qwen ? "gate_proj" : "w1") + ".weight"], in);
+    Row made = linear(t[own + (of_qwen ? "up_proj" : "w3") + ".weight"], in);
+    for (std::size_t i = 0; i < inner; ++i) made[i] *= gate[i] * sigmoid(gate[i]);
+    return linear(t[own + (of_qwen ? "down_proj" : "w2") + ".weight"], made);
+  }
+};
+
 // ---- DeepSeek-V3
 
 struct DeepSeek {
@@ -502,12 +619,17 @@ void check_model(const Model& model, std::vector<std::set<std::size_t>> chosen) 
   folder.write("model.safetensors", tensors.file());
   folder.write("routing.csv", routing_text(chosen));
   const auto length = static_cast<std::int64_t>(prompt.size());
-  for (const bool apart : {false, true}) {
+  // All experts in one place; each in one; and tokens dealt out as well, evenly, unevenly, and one to a chip.
+  for (const auto& [experts, chips] :
+       {std::pair(ExpertPlacement::sharded, 1u), std::pair(ExpertPlacement::parallel, 1u),
+        std::pair(ExpertPlacement::all_to_all, 2u), std::pair(ExpertPlacement::all_to_all, 3u),
+        std::pair(ExpertPlacement::all_to_all, 11u)}) {
+    CAPTURE(chips);
     const OperatorGraph whole =
-        graph_of(folder, {.phase = DecoderPhase::prefill, .context = length, .experts_parallel = apart});
+        graph_of(folder, {.phase = DecoderPhase::prefill, .context = length, .experts = experts, .chips = chips});
     const Named at_once = evaluated(whole, folder.path(), {{"tokens", token_bytes(prompt)}});
     CHECK(distance(at_once.at("logits"), due) < tolerance);
-    if (apart) continue;
+    if (experts != ExpertPlacement::sharded) continue;
     Named cache;
     for (std::int64_t c = 1; c <= length; ++c) {
       const auto place = static_cast<std::size_t>(c - 1);
@@ -550,6 +672,16 @@ TEST_CASE("gpt-oss chooses by scores with biases, and joins sinks to its softmax
 
 TEST_CASE("gpt-oss's layers take turns between windows and all positions, and one of five experts gets no token") {
   check_model(GptOss{.kinds = {"sliding_attention", "full_attention", "sliding_attention"}}, of_five);
+}
+
+TEST_CASE("Mixtral's experts are weighted by the softmax over the chosen, and one of five gets no token") {
+  check_model(Mixtral{.layers = 1}, {});
+  check_model(Mixtral{}, of_five);
+}
+
+TEST_CASE("Qwen's mixture weights by the softmax over all experts, or over the chosen") {
+  check_model(Mixtral{.of_qwen = true, .renormalised = false}, of_five);
+  check_model(Mixtral{.of_qwen = true, .layers = 1}, {});
 }
 
 TEST_CASE("DeepSeek-V3's heads look at the narrow rows as they would at the keys and values made of them") {
