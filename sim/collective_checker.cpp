@@ -8,7 +8,8 @@ namespace rdusim {
 
 namespace {
 
-// Whether `later` reads what `earlier` makes, itself or by way of others. Operators stand after those that they read.
+// Whether `later` reads what `earlier` makes, itself or by way of others that read all of it. Of operands that are put
+// together, a reader may have enough in some: it does not wait for the rest. Operators stand after those that they read.
 bool depends(const OperatorGraph& graph, OperatorId earlier, OperatorId later) {
   std::vector<bool> made(graph.operands.size(), false);
   made[graph.operators[earlier.value].out.value] = true;
@@ -16,7 +17,7 @@ bool depends(const OperatorGraph& graph, OperatorId earlier, OperatorId later) {
     const Operator& op = graph.operators[o];
     if (std::none_of(op.in.begin(), op.in.end(), [&](OperandId in) { return made[in.value]; })) continue;
     if (op.id == later) return true;
-    made[op.out.value] = true;
+    made[op.out.value] = op.kind != OperatorKind::concat;
   }
   return false;
 }

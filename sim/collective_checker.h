@@ -1,6 +1,6 @@
 // Every member of a collective logs what it takes part in: which collectives, in which order, with how many bytes. The
 // logs of its members agree with each other and with the program. RDU7026 collective-logs-disagree. (Two that run side by
-// side in one section, neither depending on the other, may come in either order: chips are not in step.)
+// side in one section, neither depending on all of the other, may come in either order: chips are not in step.)
 //
 // A member contributes a page when a stage outside the collective pushes it into a buffer that the collective reads.
 // Keeps what the report says of a collective: how long it took, and what was sent.

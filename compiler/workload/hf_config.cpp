@@ -61,7 +61,6 @@ constexpr std::array harmless_keys = {"_name_or_path",
                                       "pad_token_id",
                                       "pretraining_tp",
                                       "qk_head_dim",
-                                      "quantization_config",
                                       "resid_pdrop",
                                       "router_aux_loss_coef",
                                       "router_jitter_noise",
@@ -92,6 +91,7 @@ class ConfigReader {
     read_rotary();
     read_mlp();
     read_flags();
+    read_quantisation();
     if (!out_.has_errors()) read_layers();
     values_.warn_of_unread({harmless_keys.begin(), harmless_keys.end()});
     if (out_.has_errors()) return out_;
@@ -323,6 +323,14 @@ class ConfigReader {
       if (factors->size() != pairs)
         values_.error(Code::RDU1043, "rope_scaling",
                       fmt::format("'{}' has {} numbers, and {} pairs of columns turn", key, factors->size(), pairs));
+  }
+
+  // Sizes and operators are those of the dtype asked for; of files it matters (read_hf_model).
+  void read_quantisation() {
+    const Json* own = values_.find("quantization_config");
+    if (own == nullptr) return;
+    config_.quantised = HfValues(*own, config_.where, "quantization_config", out_).text("quant_method").value_or("");
+    if (config_.quantised.empty()) config_.quantised = "by a method without a name";
   }
 
   // ---- MLP

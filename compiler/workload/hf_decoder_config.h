@@ -143,6 +143,7 @@ struct DecoderConfig {
   std::optional<LatentAttention> latent;
 
   DType dtype = DType::bf16;  // that the weights were published in; bf16 where rdusim has it not
+  std::string quantised;      // how its files have weights that need scales beside them: "mxfp4", "fp8"; else empty
 
   std::int64_t query_width() const { return heads * head_width; }
   std::int64_t key_value_width() const { return kv_heads * head_width; }

@@ -251,8 +251,8 @@ class GraphBuilder {
     return apply(kind, name, std::move(in), std::move(shape), std::move(attributes), ResultOptions{});
   }
 
-  OperandId reshape(const std::string& name, OperandId in, Extents shape) {
-    return apply(OperatorKind::reshape, name, {in}, std::move(shape), {}, {.dtype = graph_.operand(in).dtype});
+  OperandId reshape(const std::string& name, OperandId in, Extents shape, const OperatorAttributes& a = {}) {
+    return apply(OperatorKind::reshape, name, {in}, std::move(shape), a, {.dtype = graph_.operand(in).dtype});
   }
 
   OperandId columns(const std::string& name, OperandId in, std::int64_t begin, std::int64_t end) {
@@ -404,29 +404,38 @@ class GraphBuilder {
 
   // in w^T of a part of a weight, whose elements [out, in] begin at number `first`, or are in an order of their own.
   OperandId part_product(const std::string& name, OperandId in, const DecoderWeight& w, std::int64_t out,
-                         std::int64_t inputs, std::int64_t first, Steps steps = {}) {
+                         std::int64_t inputs, std::int64_t first, Steps steps = {}, OperatorAttributes a = {}) {
     const OperandId matrix = part_of(w, name + ".weight", {out, inputs}, inputs, first, std::move(steps));
-    OperatorAttributes a;
     a.transposed = true;
     return apply(OperatorKind::matmul, name, {narrowed(in), matrix}, {rows_, out}, std::move(a));
   }
 
+  // Heads of an attention that one chip has, where they are dealt by hand; all of them elsewhere.
+  struct Heads {
+    std::int64_t first = 0, count = 0;
+    OperatorAttributes at = {};  // alone on that chip
+    std::string suffix = {};     // of what is done there
+  };
+
   // Rows of the heads' columns side by side as a stack of a matrix a head, and back.
-  OperandId by_head(const std::string& name, OperandId in, std::int64_t width) {
-    if (rows_ == 1) return reshape(name, in, {c_.heads, 1, width});
-    OperatorAttributes a;
-    a.axes = {1, 0, 2};
-    const OperandId apart = reshape(name + ".apart", in, {rows_, c_.heads, width});
-    return apply(OperatorKind::transpose, name, {apart}, {c_.heads, rows_, width}, std::move(a),
-                 {.dtype = graph_.operand(in).dtype});
-  }
-  OperandId by_row(const std::string& name, OperandId in, std::int64_t width) {
-    if (rows_ == 1) return reshape(name, in, {1, c_.heads * width});
-    OperatorAttributes a;
+  OperandId by_head(const std::string& name, OperandId in, std::int64_t width, const Heads& heads) {
+    const ResultOptions same{.dtype = graph_.operand(in).dtype};
+    if (rows_ == 1) return apply(OperatorKind::reshape, name, {in}, {heads.count, 1, width}, heads.at, same);
+    OperatorAttributes a = heads.at;
     a.axes = {1, 0, 2};
     const OperandId apart =
-        apply(OperatorKind::transpose, name + ".apart", {in}, {rows_, c_.heads, width}, std::move(a));
-    return reshape(name, apart, {rows_, c_.heads * width});
+        apply(OperatorKind::reshape, name + ".apart", {in}, {rows_, heads.count, width}, heads.at, same);
+    return apply(OperatorKind::transpose, name, {apart}, {heads.count, rows_, width}, std::move(a), same);
+  }
+  OperandId by_row(const std::string& name, OperandId in, std::int64_t width, const Heads& heads) {
+    const ResultOptions same{.dtype = graph_.operand(in).dtype};
+    const Extents shape = {rows_, heads.count * width};
+    if (rows_ == 1) return apply(OperatorKind::reshape, name, {in}, shape, heads.at, same);
+    OperatorAttributes a = heads.at;
+    a.axes = {1, 0, 2};
+    const OperandId apart =
+        apply(OperatorKind::transpose, name + ".apart", {in}, {rows_, heads.count, width}, std::move(a), same);
+    return apply(OperatorKind::reshape, name, {apart}, shape, heads.at, same);
   }
 
   // Multi-head latent attention with kv_b absorbed: what it would make keys of multiplies the queries, what it would make
@@ -434,35 +443,23 @@ class GraphBuilder {
   // the cache: of 4096 positions that would be 120 times the products of DeepSeek-V3's attention. Rotating columns are
   // further columns of queries and keys, in a cache of their own. Where the file has pairs side by side, their rows of
   // the matrices are read so that they lie half a head apart.
+  //
+  // A stack of matrices is not cut by the shard pass. Over several chips, each carries out its own heads alone, from the
+  // queries to the values: they meet in what all have, the narrow rows, and in what the output projection reads.
   OperandId latent_attention(std::size_t index, OperandId x) {
     const LatentAttention& l = *c_.latent;
     const std::string self = prefix_ + "self_attn.";
-    const std::int64_t rank = l.key_value_rank, plain = l.plain_width, turning = l.rotary_width, value = l.value_width;
-    const std::int64_t query = plain + turning, half = turning / 2;
+    const std::int64_t rank = l.key_value_rank, turning = l.rotary_width;
     constexpr double epsilon = 1e-6;  // the library's, of the narrow rows' norms
     const auto narrow_norm = [&](const char* name, OperandId in, const ResultOptions& result) {
       return norm(self + name, in, rows_, at(self + name + ".weight"), epsilon, result);
     };
-    // Rows of `turning` columns that rotate, `inputs` long, of each of `heads` parts of `stride` rows.
-    const auto pairs = [&](std::int64_t heads, std::int64_t stride, std::int64_t inputs) {
-      if (l.interleaved) return Steps{{heads, 2, half, inputs}, {stride * inputs, inputs, 2 * inputs, 1}};
-      return Steps{{heads, turning, inputs}, {stride * inputs, inputs, 1}};
-    };
-
     OperandId narrow = x;
     std::string from = "q_proj";
     if (l.query_rank != 0) {
       narrow = narrow_norm("q_a_layernorm", linear(self + "q_a_proj", x), {});
       from = "q_b_proj";
     }
-    const DecoderWeight& of_queries = at(self + from + ".weight");
-    const std::int64_t inputs = of_queries.shape.back();
-    const OperandId q = part_product(self + from + ".plain", narrow, of_queries, c_.heads * plain, inputs, 0,
-                                     {{c_.heads, plain, inputs}, {query * inputs, inputs, 1}});
-    OperandId q_turned = part_product(self + from + ".rotary", narrow, of_queries, c_.heads * turning, inputs,
-                                      plain * inputs, pairs(c_.heads, query, inputs));
-    q_turned = rotary(self + "q_rotary", q_turned, c_.heads, false, {});
-
     const DecoderWeight& of_keys = at(self + "kv_a_proj_with_mqa.weight");
     const OperandId latent =
         narrow_norm("kv_a_layernorm", part_product(self + "kv_a_proj.latent", x, of_keys, rank, c_.hidden, 0),
@@ -470,37 +467,107 @@ class GraphBuilder {
     OperandId k_turned = part_product(self + "kv_a_proj.rotary", x, of_keys, turning, c_.hidden, rank * c_.hidden,
                                       pairs(1, turning, c_.hidden));
     k_turned = rotary(self + "k_rotary", k_turned, 1, false, made(index, "rotary"));
+    const OperandId cache = cached(index, "latent", latent), turned_cache = cached(index, "rotary", k_turned);
 
-    // The two parts of kv_b, a matrix a head each: [plain, rank] and [value, rank].
-    const DecoderWeight& kv_b = at(self + "kv_b_proj.weight");
-    const auto of_heads = [&](const char* name, std::int64_t columns, std::int64_t first) {
-      const std::int64_t stride = (plain + value) * rank;
-      return part_of(kv_b, self + name, {c_.heads, columns, rank}, rank, first * rank,
-                     {{c_.heads, columns, rank}, {stride, rank, 1}});
+    const std::int64_t parts = std::min<std::int64_t>(chips_, c_.heads);
+    std::vector<Heads> dealt;
+    for (std::int64_t p = 0; p < parts; ++p) {
+      // The first chips have one more, as `rdusim model` deals them.
+      const std::int64_t each = c_.heads / parts, more = c_.heads % parts;
+      Heads heads{p * each + std::min(p, more), each + (p < more ? 1 : 0)};
+      if (parts > 1) {
+        heads.at.alone = {p, parts};
+        heads.suffix = fmt::format(".heads{}", p);
+      }
+      dealt.push_back(std::move(heads));
+    }
+    const Operands values = latent_heads(index, self, from, narrow, cache, turned_cache, dealt);
+    OperandId all = values.front();
+    if (parts > 1) {
+      OperatorAttributes a;
+      a.axes = {1};
+      all = apply(OperatorKind::concat, self + "values.gathered", values, {rows_, c_.heads * l.value_width},
+                  std::move(a));
+    }
+    return linear(self + "o_proj", all, {}, scattered_);
+  }
+
+  // Rows of `turning` columns that rotate, `inputs` long, of each of `heads` parts of `stride` rows.
+  Steps pairs(std::int64_t heads, std::int64_t stride, std::int64_t inputs) const {
+    const std::int64_t turning = c_.latent->rotary_width;
+    if (c_.latent->interleaved) return {{heads, 2, turning / 2, inputs}, {stride * inputs, inputs, 2 * inputs, 1}};
+    return {{heads, turning, inputs}, {stride * inputs, inputs, 1}};
+  }
+
+  // What heads attend to, as their values, side by side, of each chip's. Step by step for all chips, which take such steps
+  // side by side. `from`: the projection of the queries, which takes `narrow`.
+  Operands latent_heads(std::size_t index, const std::string& self, const std::string& from, OperandId narrow,
+                        OperandId cache, OperandId turned_cache, const std::vector<Heads>& dealt) {
+    const LatentAttention& l = *c_.latent;
+    const std::int64_t rank = l.key_value_rank, plain = l.plain_width, turning = l.rotary_width, value = l.value_width;
+    const std::int64_t query = plain + turning, stride = (plain + value) * rank;
+    const DecoderWeight& of_queries = at(self + from + ".weight");
+    const std::int64_t inputs = of_queries.shape.back();
+    const auto each = [&](Operands now, auto&& step) {
+      now.resize(dealt.size());
+      for (std::size_t p = 0; p < dealt.size(); ++p) now[p] = step(dealt[p], now[p]);
+      return now;
     };
-    const OperandId keys = of_heads("kv_b_proj.keys.weight", plain, 0);
-    const OperandId values = of_heads("kv_b_proj.values.weight", value, plain);
-    const OperandId by = by_head(self + "q_by_head", narrowed(q), plain);
-    OperandId absorbed = apply(OperatorKind::matmul, self + "q_absorbed", {by, keys}, {c_.heads, rows_, rank});
-    absorbed = by_row(self + "q_by_row", absorbed, rank);
-
-    OperatorAttributes a;
-    a.heads = static_cast<std::uint32_t>(c_.heads);
-    a.kv_heads = 1;
-    a.scale = c_.attention_scale;
-    a.causal = true;
-    a.window = c_.layers[index].window;
-    const OperandId cache = cached(index, "latent", latent);
-    const Operands in = {stacked(self + "q_stacked", absorbed), cache, cache,
-                         stacked(self + "q_rotary_stacked", q_turned), cached(index, "rotary", k_turned)};
-    OperandId out = apply(OperatorKind::attention, self + "attention", in, stack_shape(positions_, c_.heads * rank), a);
-    if (batch_ != 1) out = reshape(self + "unstacked", out, {rows_, c_.heads * rank});
-    OperatorAttributes turned;
-    turned.transposed = true;
-    out =
-        apply(OperatorKind::matmul, self + "values", {by_head(self + "attended_by_head", narrowed(out), rank), values},
-              {c_.heads, rows_, value}, std::move(turned));
-    return linear(self + "o_proj", by_row(self + "values_by_row", out, value), {}, scattered_);
+    // The two parts of kv_b, a matrix a head each: [plain, rank] and [value, rank].
+    const auto of_heads = [&](const Heads& h, const char* what, std::int64_t columns, std::int64_t begin) {
+      return part_of(at(self + "kv_b_proj.weight"), self + what + h.suffix + ".weight", {h.count, columns, rank}, rank,
+                     h.first * stride + begin * rank, {{h.count, columns, rank}, {stride, rank, 1}});
+    };
+    const Operands plain_queries = each({}, [&](const Heads& h, OperandId) {
+      return part_product(self + from + ".plain" + h.suffix, narrow, of_queries, h.count * plain, inputs,
+                          h.first * query * inputs, {{h.count, plain, inputs}, {query * inputs, inputs, 1}}, h.at);
+    });
+    Operands turned_queries = each({}, [&](const Heads& h, OperandId) {
+      return part_product(self + from + ".rotary" + h.suffix, narrow, of_queries, h.count * turning, inputs,
+                          h.first * query * inputs + plain * inputs, pairs(h.count, query, inputs), h.at);
+    });
+    turned_queries = each(turned_queries, [&](const Heads& h, OperandId q) {
+      return rotary(self + "q_rotary" + h.suffix, q, h.count, false, {}, h.at);
+    });
+    Operands now = each(plain_queries, [&](const Heads& h, OperandId q) {
+      return by_head(self + "q_by_head" + h.suffix, narrowed(q, h.at), plain, h);
+    });
+    now = each(now, [&](const Heads& h, OperandId q) {
+      return apply(OperatorKind::matmul, self + "q_absorbed" + h.suffix, {q, of_heads(h, "kv_b_proj.keys", plain, 0)},
+                   {h.count, rows_, rank}, h.at);
+    });
+    now = each(now, [&](const Heads& h, OperandId q) { return by_row(self + "q_by_row" + h.suffix, q, rank, h); });
+    now = each(now, [&](const Heads& h, OperandId q) { return stacked(self + "q_stacked" + h.suffix, q, h.at); });
+    turned_queries = each(turned_queries, [&](const Heads& h, OperandId q) {
+      return stacked(self + "q_rotary_stacked" + h.suffix, q, h.at);
+    });
+    for (std::size_t p = 0; p < dealt.size(); ++p) {
+      const Heads& h = dealt[p];
+      OperatorAttributes a = h.at;
+      a.heads = static_cast<std::uint32_t>(h.count);
+      a.kv_heads = 1;
+      a.scale = c_.attention_scale;
+      a.causal = true;
+      a.window = c_.layers[index].window;
+      now[p] = apply(OperatorKind::attention, self + "attention" + h.suffix,
+                     {now[p], cache, cache, turned_queries[p], turned_cache}, stack_shape(positions_, h.count * rank),
+                     std::move(a));
+    }
+    if (batch_ != 1)
+      now = each(now, [&](const Heads& h, OperandId out) {
+        return reshape(self + "unstacked" + h.suffix, out, {rows_, h.count * rank}, h.at);
+      });
+    now = each(now, [&](const Heads& h, OperandId out) {
+      return by_head(self + "attended_by_head" + h.suffix, narrowed(out, h.at), rank, h);
+    });
+    now = each(now, [&](const Heads& h, OperandId out) {
+      OperatorAttributes a = h.at;
+      a.transposed = true;
+      return apply(OperatorKind::matmul, self + "values" + h.suffix,
+                   {out, of_heads(h, "kv_b_proj.values", value, plain)}, {h.count, rows_, value}, std::move(a));
+    });
+    return each(
+        now, [&](const Heads& h, OperandId out) { return by_row(self + "values_by_row" + h.suffix, out, value, h); });
   }
 
   OperandId head_norm(const std::string& name, OperandId in, std::int64_t heads) {
@@ -510,7 +577,8 @@ class GraphBuilder {
     return reshape(full + ".by_row", x, {rows_, heads * c_.head_width});
   }
 
-  OperandId rotary(const std::string& name, OperandId in, std::int64_t heads, bool local, const ResultOptions& result) {
+  OperandId rotary(const std::string& name, OperandId in, std::int64_t heads, bool local, const ResultOptions& result,
+                   OperatorAttributes a = {}) {
     auto& tables = tables_[local ? 1 : 0];
     if (!tables) {
       const RotaryTable t = rotary_table(c_, local, decode_ ? context_ - 1 : 0, positions_, batch_, types_.other);
@@ -519,7 +587,6 @@ class GraphBuilder {
       tables = {operand(prefix + "cosines", TensorRole::input, shape, types_.other, ValuesFill{{}, t.cosines}),
                 operand(prefix + "sines", TensorRole::input, shape, types_.other, ValuesFill{{}, t.sines})};
     }
-    OperatorAttributes a;
     a.heads = static_cast<std::uint32_t>(heads);
     return apply(OperatorKind::rotary, name, {in, tables->first, tables->second}, graph_.operand(in).shape,
                  std::move(a), result);
@@ -529,10 +596,10 @@ class GraphBuilder {
   Extents stack_shape(std::int64_t positions, std::int64_t width) const {
     return batch_ == 1 ? Extents{positions, width} : Extents{batch_, positions, width};
   }
-  OperandId stacked(const std::string& name, OperandId in) {
+  OperandId stacked(const std::string& name, OperandId in, const OperatorAttributes& a = {}) {
     if (batch_ == 1) return in;
     const Extents shape = stack_shape(positions_, graph_.operand(in).shape.back());
-    return reshape(name, in, shape);
+    return reshape(name, in, shape, a);
   }
 
   // What attention sees: the cache, whose last row is what is new.
@@ -832,50 +899,63 @@ class GraphBuilder {
     const auto suffix = [](const char* what, std::uint32_t chip) { return fmt::format("{}.chip{}", what, chip); };
     Parts weights;
     for (std::size_t h = 0; h < homes_.size(); ++h) weights.push_back(expert_weights(at_moe, x[h], homes_[h]));
-    std::vector<Operands> returned(homes_.size());                  // by home: what chips send back
-    std::vector<std::vector<Assignment>> rows_back(homes_.size());  // and whose its rows are
-    for (std::uint32_t chip = 0; chip < chips_; ++chip) {
-      OperatorAttributes here;
-      here.alone = {chip, chips_};
-      Operands sent;
-      std::vector<std::int64_t> there;  // tokens that are on the chip, in the order of their rows
+    // What is on a chip: the tokens that are sent to it, and what its experts make, whose a row is.
+    struct OnChip {
+      std::vector<std::int64_t> tokens;
+      std::optional<OperandId> rows;
+      std::vector<std::int64_t> experts;
+      Operands made;
+      std::vector<Assignment> done;
+      OperatorAttributes at;
+    };
+    std::vector<OnChip> chips(chips_);
+    std::vector<Operands> sent(chips_);
+    for (std::uint32_t chip = 0; chip < chips_; ++chip) chips[chip].at.alone = {chip, chips_};
+    for (std::int64_t e = 0; e < c_.experts->experts; ++e) chips[chip_of_expert(e)].experts.push_back(e);
+    for (std::uint32_t chip = 0; chip < chips_; ++chip)
       for (std::size_t h = 0; h < homes_.size(); ++h) {
         const Home& home = homes_[h];
         std::vector<std::int64_t> tokens = sent_to(chip, home);
         if (tokens.empty()) continue;
-        there.insert(there.end(), tokens.begin(), tokens.end());
+        chips[chip].tokens.insert(chips[chip].tokens.end(), tokens.begin(), tokens.end());
         for (std::int64_t& t : tokens) t -= home.begin;
-        const OperandId narrow = narrowed(x[h], home.at);
-        sent.push_back(rows_of(at_moe + suffix("to", chip) + home.suffix, narrow, tokens, home.at));
+        sent[chip].push_back(
+            rows_of(at_moe + suffix("to", chip) + home.suffix, narrowed(x[h], home.at), tokens, home.at));
       }
-      std::vector<Assignment> done;  // by row of what the chip's experts make
-      Operands made;
-      std::optional<OperandId> all;
-      if (!sent.empty()) all = stacked_rows(at_moe + suffix("received", chip), sent, here);
-      for (std::int64_t e = 0; e < c_.experts->experts; ++e) {
-        if (chip_of_expert(e) != chip) continue;
+    for (std::uint32_t chip = 0; chip < chips_; ++chip)
+      if (!sent[chip].empty())
+        chips[chip].rows = stacked_rows(at_moe + suffix("received", chip), sent[chip], chips[chip].at);
+    // Expert after expert of every chip in turn: chips that have as many take as many side by side.
+    for (std::size_t i = 0, more = chips_; more > 0; ++i) {
+      more = 0;
+      for (OnChip& c : chips) {
+        if (i >= c.experts.size()) continue;
+        ++more;
+        const std::int64_t e = c.experts[i];
         std::vector<std::int64_t> rows;
         for (const std::int64_t token : routing_->tokens_of(e)) {
-          rows.push_back(std::lower_bound(there.begin(), there.end(), token) - there.begin());
-          done.emplace_back(token, e);
+          rows.push_back(std::lower_bound(c.tokens.begin(), c.tokens.end(), token) - c.tokens.begin());
+          c.done.emplace_back(token, e);
         }
-        if (const auto out = expert(at_moe, e, all.value_or(x.front()), rows)) made.push_back(*out);
+        if (const auto out = expert(at_moe, e, c.rows.value_or(x.front()), rows)) c.made.push_back(*out);
       }
-      if (made.empty()) continue;
-      const OperandId results = stacked_rows(at_moe + suffix("made", chip), made, here);
+    }
+    std::vector<Operands> returned(homes_.size());                        // by home: what chips send back
+    std::vector<std::map<Assignment, std::int64_t>> back(homes_.size());  // and in which row what is
+    for (std::uint32_t chip = 0; chip < chips_; ++chip) {
+      const OnChip& c = chips[chip];
+      if (c.made.empty()) continue;
+      const OperandId results = stacked_rows(at_moe + suffix("made", chip), c.made, c.at);
       for (std::size_t h = 0; h < homes_.size(); ++h) {
-        const Home& home = homes_[h];
-        std::vector<std::pair<Assignment, std::int64_t>> own;
-        for (std::size_t row = 0; row < done.size(); ++row)
-          if (done[row].first >= home.begin && done[row].first < home.end)
-            own.emplace_back(done[row], static_cast<std::int64_t>(row));
-        if (own.empty()) continue;
         std::vector<std::int64_t> rows;
-        for (const auto& [whose, row] : own) {
-          rows_back[h].push_back(whose);
-          rows.push_back(row);
+        for (std::size_t row = 0; row < c.done.size(); ++row) {
+          if (c.done[row].first < homes_[h].begin || c.done[row].first >= homes_[h].end) continue;
+          const auto place = static_cast<std::int64_t>(back[h].size());
+          back[h].emplace(c.done[row], place);
+          rows.push_back(static_cast<std::int64_t>(row));
         }
-        returned[h].push_back(rows_of(at_moe + suffix("from", chip) + home.suffix, results, rows, here));
+        if (rows.empty()) continue;
+        returned[h].push_back(rows_of(at_moe + suffix("from", chip) + homes_[h].suffix, results, rows, c.at));
       }
     }
     Parts out;
@@ -885,8 +965,7 @@ class GraphBuilder {
       for (std::int64_t t = home.begin; t < home.end; ++t) {
         places.emplace_back();
         for (const std::int64_t e : routing_->of_tokens[static_cast<std::size_t>(t)])
-          places.back().push_back(std::find(rows_back[h].begin(), rows_back[h].end(), Assignment(t, e)) -
-                                  rows_back[h].begin());
+          places.back().push_back(back[h].at({t, e}));
       }
       const OperandId all = stacked_rows(at_moe + "returned" + home.suffix, returned[h], home.at);
       const OperandId sum = sum_of_experts(at_moe, home, all, places, weights[h]);
@@ -1021,6 +1100,16 @@ Result<OperatorGraph> read_hf_model(const std::string& path, const DecoderReques
   const std::string file = hf_config_path(path);
   auto files = HfFiles::open(std::filesystem::path(file).parent_path().string());
   if (!files) return files.diagnostics();
+  if (files->any() && !config->quantised.empty()) {
+    Diagnostics out;
+    out.error(Code::RDU1020, config->where,
+              "the weights beside it are quantised ('{}'), with scales in tensors of their own; those that are read "
+              "are bf16, "
+              "fp32 or fp8 as they stand",
+              config->quantised)
+        .suggest("convert the files to bf16, or take them away: sizes and cycles are those of random weights too");
+    return out;
+  }
   auto graph = decoder_graph(name_of_model(file), *config, request, *files);
   if (!graph) return graph.diagnostics();
   return {*std::move(graph), read.diagnostics()};

@@ -125,8 +125,8 @@ struct OperatorAttributes {
   // matmul: where chips sum it up, or have its columns, each keeps rows of its own of the result. gather: each looks up
   // rows of its own. No value depends on it.
   bool scattered = false;
-  // matmul, point-wise, by row, gather, slice, concat: [i, n] says that of N chips number floor(i N / n) alone carries it
-  // out, and sends its result to those others that read it; empty: all do. No value depends on it. Not with `scattered`.
+  // Of all but an append: [i, n] says that of N chips number floor(i N / n) alone carries it out, and sends its result to
+  // those others that read it; empty: all do. No value depends on it. Not with `scattered`.
   std::vector<std::int64_t> alone;
   friend bool operator==(const OperatorAttributes&, const OperatorAttributes&) = default;
 };

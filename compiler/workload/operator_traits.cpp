@@ -39,8 +39,7 @@ bool takes(OperatorKind kind, Attribute attribute) {
     case Attribute::scattered:
       return kind == OperatorKind::matmul || kind == OperatorKind::gather;
     case Attribute::alone:
-      return kind == OperatorKind::matmul || is_point_wise(kind) || is_row_wise(kind) || kind == OperatorKind::gather ||
-             kind == OperatorKind::slice || kind == OperatorKind::concat;
+      return kind != OperatorKind::append;
     case Attribute::epsilon:
       return kind == OperatorKind::rms_norm || kind == OperatorKind::layer_norm;
     case Attribute::heads:

@@ -420,6 +420,33 @@ std::map<int, std::int64_t> weight_bytes(const Json& program, const std::string&
   return bytes;
 }
 
+// Four heads over one to four chips: each chip has its heads' matrices and no others, and attends with them.
+TEST_CASE("DeepSeek-V3's heads are dealt, equally or not, and every chip has the matrices of its own") {
+  const Folder folder;
+  folder.write("config.json", deepseek);
+  for (const auto& [chips, heads] : {std::pair(1, std::vector{4}), std::pair(2, std::vector{2, 2}),
+                                     std::pair(3, std::vector{2, 1, 1}), std::pair(4, std::vector{1, 1, 1, 1})}) {
+    CAPTURE(chips);
+    for (const std::string batch : {"1", "3"}) {
+      rdusim_ok({"compile", "config.json", "-o", "prog.bin", "--chips", std::to_string(chips), "--shard", "tensor",
+                 "--uneven", "--experts", "all-to-all", "--context", "40", "--batch", batch, "--routing", recorded},
+                folder);
+      const Json report = run(folder, {"--check", "exact"});
+      check_exact_pass(report);
+      const Json program = parsed(rdusim_ok({"show", "prog.bin", "--json"}, folder).out);
+      const auto of_heads = weight_bytes(program, "kv_b_proj"), of_queries = weight_bytes(program, "q_b_proj");
+      for (int chip = 0; chip < chips; ++chip) {
+        CHECK(of_heads.at(chip) == 3 * heads[static_cast<std::size_t>(chip)] * (32 + 64) * 64 * 2);
+        CHECK(of_queries.at(chip) == 3 * heads[static_cast<std::size_t>(chip)] * (32 + 32) * 64 * 2);
+      }
+      int attending = 0;
+      for (const Json& w : list(report, "decisions", "work"))
+        if (text(w, "name").find("layers.0.self_attn.attention") != std::string::npos) ++attending;
+      CHECK(attending == chips);
+    }
+  }
+}
+
 TEST_CASE("gpt-oss-20b compiles from its published dimensions, its weights in memory to the byte") {
   const Folder folder;
   std::string routing;

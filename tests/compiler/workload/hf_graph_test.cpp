@@ -372,6 +372,23 @@ TEST_CASE("values of another dtype than asked for are refused, with both") {
   CHECK(graph.diagnostics().to_text().find("has the dtype F32, where bf16 is asked for") != std::string::npos);
 }
 
+TEST_CASE("files of quantised weights are refused in one line, whatever dtype is asked for, and none are no fault") {
+  const TemporaryFolder folder;
+  std::string quantised = SmallModel::config;
+  quantised.insert(quantised.rfind('}'),
+                   R"(, "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]})");
+  folder.write("config.json", quantised);
+  CHECK(read_hf_model(folder.path(), {.context = 4}).ok());
+  folder.write("model.safetensors", SmallModel::file(SmallModel::tensors()));
+  for (const DType dtype : {DType::fp32, DType::bf16, DType::fp8_e4m3}) {
+    const auto graph = read_hf_model(folder.path(), {.context = 4, .dtype = dtype});
+    REQUIRE(!graph.ok());
+    CHECK(graph.diagnostics().error_count() == 1);
+    CHECK(graph.diagnostics().contains(Code::RDU1020));
+    CHECK(graph.diagnostics().to_text().find("quantised ('fp8')") != std::string::npos);
+  }
+}
+
 TEST_CASE("an index that is none is refused") {
   const auto graph = read_hf_model(RDUSIM_SOURCE_DIR "/tests/errors/configs/RDU1047-no-weight-map", {.context = 4});
   REQUIRE(!graph.ok());
