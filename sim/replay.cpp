@@ -25,14 +25,17 @@ Result<RunResult> replay_run(EventLogReader& log, const RunOptions& options) {
   if (!read) return read.diagnostics();
   if (!read->end) {
     Diagnostics d = read->notes;
-    d.error(Code::RDU8015, "event log", "it does not say how the run ended");
+    d.error(Code::RDU8015, log.name(), "it does not say how the run ended, so that no verdict can be given")
+        .suggest(
+            "`rdusim trace summary`, `hot` and `critical-path` tell of what was read; trace the run again for the "
+            "rest");
     return d;
   }
-  if (Diagnostics d = refuse_partial(*read); d.has_errors()) return d;
+  if (Diagnostics d = refuse_partial(log, *read); d.has_errors()) return d;
   const auto end = outcome_from_text(read->end->outcome, loaded.program);
   if (!end) {
     Diagnostics d;
-    d.error(Code::RDU8015, "event log", "how the run ended is malformed");
+    d.error(Code::RDU8015, log.name(), "how the run ended is malformed");
     return d;
   }
   auto concluded = conclude(loaded, asked, l, *end, nullptr, RunResult());

@@ -46,9 +46,14 @@ Result<RunTraces> RunTraces::open(const Roster& roster, const std::string& progr
   scope.from = options.from.value_or(scope.from);
   scope.to = options.to.value_or(scope.to);
   scope.limit = options.limit;
-  const LogHead head{std::string(version), run,
-                     fmt::format("{}{}{}", filtered, filtered.empty() || options.filters.empty() ? "" : " ",
-                                 fmt::join(options.filters, " "))};
+  std::vector<std::string> kept;
+  if (!filtered.empty()) kept.push_back(filtered);
+  kept.insert(kept.end(), options.filters.begin(), options.filters.end());
+  // A converted log's window may be all of it.
+  if (scope.from != 0 || scope.to != ~Cycle{0})
+    kept.push_back(scope.to == ~Cycle{0} ? fmt::format("cycle>={}", scope.from)
+                                         : fmt::format("cycle={}..{}", scope.from, scope.to));
+  const LogHead head{std::string(version), run, fmt::format("{}", fmt::join(kept, " "))};
   for (const std::string& file : options.files) {
     Diagnostics d = t.add(file, scope, head, program);
     if (d.has_errors()) return d;
@@ -83,6 +88,14 @@ Diagnostics RunTraces::add(const std::string& file, const TraceScope& scope, con
     d.error(Code::RDU8018, file, "'{}' is no format of a trace", std::filesystem::path(file).extension().string());
   }
   if (d.has_errors()) return d;
+  if (!o.writer->shows_any()) {
+    const bool waves = o.row.format == "vcd" || o.row.format == "fst";
+    d.error(Code::RDU8022, file, "its form shows nothing of what the filters keep")
+        .suggest("{} show {}", waves ? "waveforms" : "timelines",
+                 waves ? "firings, pages, credits, semaphores, barriers, links and memories"
+                       : "firings, pages and credits; an event log and waveforms show the other kinds");
+    return d;
+  }
   if (scope.limit && o.writer->head() > *scope.limit) {
     d.error(Code::RDU8021, file, "its limit is {}, and its head alone takes {}", format_bytes(*scope.limit),
             format_bytes(o.writer->head()));

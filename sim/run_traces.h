@@ -33,7 +33,7 @@ std::optional<std::string> format_of(const std::string& file);
 
 class RunTraces {
  public:
-  // `run`: JSON for a replay. Errors: RDU8016, RDU8018, RDU8019, RDU8021, RDU5008, RDU6006 too many units.
+  // `run`: JSON for a replay. Errors: RDU8016, RDU8018, RDU8019, RDU8021, RDU8022, RDU5008, RDU6006 too many units.
   static Result<RunTraces> open(const LoadedProgram& loaded, const TraceOptions& options, const std::string& run);
   // The same of a log that is converted; `program`: prog.bin; `filtered`: the filters that it was written with.
   static Result<RunTraces> open(const Roster& roster, const std::string& program, const TraceOptions& options,

@@ -6,15 +6,62 @@
 #include "sim/listeners.h"
 #include "sim/report_rows.h"
 #include "sim/trace_outcome.h"
+#include "traces/machine_state.h"
 
 namespace rdusim {
 
 namespace {
 
-// Of the listeners of a run (listeners.h), those who count what units do.
+// For how long transfers waited for links, and for how long buffers had no room.
+class Waits final : public EventSink {
+ public:
+  explicit Waits(const Roster& roster)
+      : roster_(roster), state_(roster), links_(roster.links.size()), buffers_(roster.buffer_instances()) {}
+
+  void on(const LinkUsed& e) override { links_[e.link.value] += e.begin - std::min(e.begin, e.at); }
+  void on(const PageReserved& e) override { follow(e); }
+  void on(const PagePushed& e) override { follow(e); }
+  void on(const PagePopped& e) override { follow(e); }
+  void finish(Cycle at) {
+    for (Full& f : buffers_)
+      if (f.since) f.cycles += at - std::min(at, *f.since);
+  }
+
+  Cycles of(LinkId l) const { return links_[l.value]; }
+  // Of the instance that was full for longest.
+  Cycles full(BufferId b) const {
+    Cycles most = 0;
+    for (std::uint32_t i = 0; i < roster_.instances(b); ++i)
+      most = std::max(most, buffers_[roster_.of(BufferAt{b, i})].cycles);
+    return most;
+  }
+
+ private:
+  struct Full {
+    std::optional<Cycle> since;
+    Cycles cycles = 0;
+  };
+  void follow(const auto& e) {
+    state_.on(e);
+    const std::uint32_t n = roster_.of(e.buffer);
+    Full& f = buffers_[n];
+    const bool full = state_.buffer(n).claimed() >= roster_.buffers[e.buffer.buffer.value].depth;
+    if (full == f.since.has_value()) return;
+    if (f.since) f.cycles += e.at - *f.since;
+    f.since = full ? std::optional(e.at) : std::nullopt;
+  }
+
+  const Roster& roster_;
+  MachineState state_;
+  std::vector<Cycles> links_;  // by link
+  std::vector<Full> buffers_;  // by buffer instance
+};
+
+// Of the listeners of a run (listeners.h), those who count what units do; and of what they waited for.
 struct Counters final : EventSink {
-  explicit Counters(const LoadedProgram& loaded)
-      : instances(loaded.program),
+  Counters(const LoadedProgram& loaded, const Roster& roster)
+      : waits(roster),
+        instances(loaded.program),
         violations(stop, true),
         handshakes(instances, violations),
         statistics(instances, loaded.target, nullptr) {}
@@ -23,11 +70,13 @@ struct Counters final : EventSink {
   void on(const Event& e) override { \
     tell(handshakes, e);             \
     tell(statistics, e);             \
+    tell(waits, e);                  \
   }
   RDU_EVENTS(RDU_TELL)
 #undef RDU_TELL
 
   std::atomic<bool> stop{false};
+  Waits waits;
   Instances instances;
   Violations violations;
   HandshakeChecker handshakes;
@@ -40,12 +89,13 @@ Result<Inspected> hottest(EventLogReader& log, std::size_t most) {
   const auto traced = traced_program(log);
   if (!traced) return traced.diagnostics();
   const LoadedProgram& loaded = traced->loaded;
-  Counters counters(loaded);
+  Counters counters(loaded, log.roster());
   const auto end = log.read(counters);
   if (!end) return end.diagnostics();
-  if (Diagnostics d = refuse_partial(*end); d.has_errors()) return d;
+  if (Diagnostics d = refuse_partial(log, *end); d.has_errors()) return d;
   Report r;
   r.cycles = end->end ? end->end->cycles : end->last;
+  counters.waits.finish(r.cycles);
   add_unit_rows(loaded, {counters.instances, counters.statistics, counters.handshakes}, Costs(), r);
   const auto stalled = [](const StageRow& s) { return std::accumulate(s.stall.begin(), s.stall.end(), Cycles{0}); };
 
@@ -71,32 +121,44 @@ Result<Inspected> hottest(EventLogReader& log, std::size_t most) {
     by_cause.set(std::string(name_of(static_cast<StallCause>(c))), sum);
   }
 
-  std::vector<const LinkRow*> links;
-  for (const LinkRow& l : r.links) links.push_back(&l);
-  std::stable_sort(links.begin(), links.end(), [](const LinkRow* a, const LinkRow* b) { return a->busy > b->busy; });
+  // Of a row, what was waited for it.
+  using Waited = std::pair<Cycles, std::size_t>;
+  const auto first = [](const std::vector<Waited>& list, std::size_t shown) {
+    return std::vector<Waited>(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(std::min(shown, list.size())));
+  };
+  std::vector<Waited> links;
+  for (const LinkId l : loaded.program.links)
+    if (l.value < loaded.target.links.size()) links.emplace_back(counters.waits.of(l), links.size());
+  std::stable_sort(links.begin(), links.end(), [&](const Waited& a, const Waited& b) {
+    return a.first != b.first ? a.first > b.first : r.links[a.second].busy > r.links[b.second].busy;
+  });
   JsonArray link_rows;
-  for (std::size_t i = 0; i < links.size() && i < most; ++i)
+  for (const auto& [waited, i] : first(links, most))
     link_rows.push_back(Json()
-                            .set("link", links[i]->name)
-                            .set("busy_cycles", links[i]->busy)
-                            .set("utilisation", links[i]->utilisation)
-                            .set("bytes", links[i]->bytes));
+                            .set("link", r.links[i].name)
+                            .set("waited_for", waited)
+                            .set("busy_cycles", r.links[i].busy)
+                            .set("utilisation", r.links[i].utilisation)
+                            .set("bytes", r.links[i].bytes));
 
-  std::vector<const BufferRow*> buffers;
-  for (const BufferRow& b : r.buffers) buffers.push_back(&b);
+  std::vector<Waited> buffers;
+  for (std::size_t b = 0; b < r.buffers.size(); ++b) buffers.emplace_back(counters.waits.full(BufferId(b)), b);
   const auto fullness = [](const BufferRow& b) {
     return b.depth == 0 ? 0.0 : static_cast<double>(b.peak) / static_cast<double>(b.depth);
   };
-  std::stable_sort(buffers.begin(), buffers.end(), [&](const BufferRow* a, const BufferRow* b) {
-    return fullness(*a) != fullness(*b) ? fullness(*a) > fullness(*b) : a->pushed > b->pushed;
+  std::stable_sort(buffers.begin(), buffers.end(), [&](const Waited& a, const Waited& b) {
+    if (a.first != b.first) return a.first > b.first;
+    const BufferRow &x = r.buffers[a.second], &y = r.buffers[b.second];
+    return fullness(x) != fullness(y) ? fullness(x) > fullness(y) : x.pushed > y.pushed;
   });
   JsonArray buffer_rows;
-  for (std::size_t i = 0; i < buffers.size() && i < most; ++i)
+  for (const auto& [full, i] : first(buffers, most))
     buffer_rows.push_back(Json()
-                              .set("buffer", buffers[i]->name)
-                              .set("peak_pages", buffers[i]->peak)
-                              .set("depth_pages", buffers[i]->depth)
-                              .set("pages", buffers[i]->pushed));
+                              .set("buffer", r.buffers[i].name)
+                              .set("full_cycles", full)
+                              .set("peak_pages", r.buffers[i].peak)
+                              .set("depth_pages", r.buffers[i].depth)
+                              .set("pages", r.buffers[i].pushed));
 
   Json j;
   j.set("cycles", r.cycles).set("stalled_by_cause", std::move(by_cause));

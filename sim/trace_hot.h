@@ -1,5 +1,5 @@
-// Where a traced run lost its time: stages by what they waited for, links by how long they were taken, buffers by how
-// often they were full. The numbers are those of the report, made by the same folds; of a log that was cut, up to there.
+// Where a traced run lost its time: stages by what they waited for, links by the cycles that what they carried waited for them,
+// buffers by the cycles in which they had no room. The numbers are those of the report, made by the same folds; of a log that was cut, up to there.
 #pragma once
 
 #include "traces/inspect.h"

@@ -189,23 +189,23 @@ std::optional<RunEnd> outcome_from_text(std::string_view text, const SpatialProg
 Result<TracedProgram> traced_program(EventLogReader& log) {
   auto carried = log.program();
   if (!carried) return carried.diagnostics();
-  auto loaded = carried_program(*carried, "event log");
+  auto loaded = carried_program(*carried, log.name());
   if (!loaded) return loaded.diagnostics();
   auto run = run_from_text(log.head().run);
   Roster roster = roster_of(loaded->program, loaded->target, log.roster().program_sha256);
   if (!run || !roster.same_as(log.roster())) {
     Diagnostics d;
-    d.error(Code::RDU8015, "event log", "its program is not the one that it lists the units of");
+    d.error(Code::RDU8015, log.name(), "its program is not the one that it lists the units of");
     return d;
   }
   loaded->sha256 = run->program_sha256;
   return TracedProgram{std::move(loaded).value(), *std::move(run)};
 }
 
-Diagnostics refuse_partial(const LogEnd& end) {
+Diagnostics refuse_partial(const EventLogReader& log, const LogEnd& end) {
   Diagnostics d;
   if (end.dropped.total() != 0)
-    d.error(Code::RDU8015, "event log", "{} events were left out of it", with_commas(end.dropped.total()));
+    d.error(Code::RDU8015, log.name(), "{} events were left out of it", with_commas(end.dropped.total()));
   return d;
 }
 

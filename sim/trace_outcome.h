@@ -29,7 +29,7 @@ struct TracedProgram {
 Result<TracedProgram> traced_program(EventLogReader& log);
 
 // RDU8015: of a log that left events out, for answers that only all of them give.
-Diagnostics refuse_partial(const LogEnd& end);
+Diagnostics refuse_partial(const EventLogReader& log, const LogEnd& end);
 
 std::string outcome_to_text(const RunEnd& end);
 // Every id is one of `program`'s. Nothing for anything else.

@@ -104,8 +104,8 @@ Result<TraceSize> ChromeWriter::finish(const TraceEnd& end) {
   // The last element of the list, so that none of the others need know whether it is.
   text_ += fmt::format(
       "{{\"ph\":\"M\",\"name\":\"left_out\",\"pid\":0,\"args\":{{\"by_filter\":{},\"by_window\":{},\"by_limit\":{},"
-      "\"cycles\":{}}}}}\n]}}\n",
-      size.dropped.filter, size.dropped.window, size.dropped.limit, end.cycles);
+      "\"cycles\":{},\"end\":{}}}}}\n]}}\n",
+      size.dropped.filter, size.dropped.window, size.dropped.limit, end.cycles, quoted(end.reason));
   flush();
   size.bytes = file_.size();
   const auto written = file_.commit();

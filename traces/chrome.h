@@ -24,7 +24,12 @@ class ChromeWriter final : public TraceWriter, private SliceSink {
   }
   RDU_EVENTS(RDU_FORWARD)
 #undef RDU_FORWARD
-  Bytes head() const override { return head_; }
+  Bytes head() const override {
+    return head_;
+  }
+  bool shows_any() const override {
+    return !slices_.tracks().empty() || !slices_.counters().empty();
+  }
   Result<TraceSize> finish(const TraceEnd& end) override;
 
  private:

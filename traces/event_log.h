@@ -38,7 +38,9 @@ class EventLogWriter final : public TraceWriter {
 #define RDU_DECLARE(Event) void on(const Event& e) override;
   RDU_EVENTS(RDU_DECLARE)
 #undef RDU_DECLARE
-  Bytes head() const override { return head_; }
+  Bytes head() const override {
+    return head_;
+  }
   Result<TraceSize> finish(const TraceEnd& end) override;
   // Of the file so far, without the last few hundred events and what finish() adds.
   Bytes bytes() const {
@@ -108,13 +110,14 @@ class EventLogReader {
   // Reads up to the first event. Errors: RDU1001, RDU8010-RDU8013.
   static Result<EventLogReader> open(const std::string& path);
 
+  const std::string& name() const { return name_; }  // of the file
   const Roster& roster() const { return *roster_; }
   const LogHead& head() const { return head_; }
   std::uint32_t version() const { return event_log_version; }
   // Of the ids in events that were handed on; grows as they are.
   const ProvenanceTable& provenance() const { return *provenance_; }
 
-  // The program that ran (prog.bin). Before read(). Errors: RDU8012, RDU8013.
+  // The program that ran (prog.bin). Before read(). Errors: RDU8012, RDU8013, RDU8014 where it was cut there.
   Result<std::string> program();
 
   // Hands every event of the window to `sink`, in order. Once. Errors: RDU8012, RDU8013 (what came before was handed

@@ -269,7 +269,13 @@ Result<std::string> EventLogReader::program() {
   for (;;) {
     auto block = next();
     if (!block) return block.diagnostics();
-    if (!*block || (*block)->type != log_block::program || (*block)->cut) {
+    if (!*block || ((*block)->type == log_block::program && (*block)->cut)) {
+      Diagnostics d;
+      d.error(Code::RDU8014, name_, "the log is cut in its program, before byte {}: nothing of the run is there",
+              file_.position());
+      return d;
+    }
+    if ((*block)->type != log_block::program) {
       pending_ = std::move(block).value();
       return bytes;
     }
@@ -342,6 +348,7 @@ Result<LogEnd> EventLogReader::read(EventSink& sink, const LogWindow& window) {
       partial(fmt::format("{} events were left out of it: {} by a filter, {} by a window, {} by a limit",
                           with_commas(end.dropped.total()), with_commas(end.dropped.filter),
                           with_commas(end.dropped.window), with_commas(end.dropped.limit)));
+    if (t.cut()) partial("the log that it was made of was cut");
     end.end = std::move(t);
     return end;
   }

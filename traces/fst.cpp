@@ -168,6 +168,8 @@ Result<TraceSize> FstWriter::finish(const TraceEnd& end) {
         writer_, fmt::format("rdusim {}, left out: {} events by the filter, {} by the window, {} changes by the limit",
                              rdusim_, size.dropped.filter, size.dropped.window, size.dropped.limit)
                      .c_str());
+  else if (end.cut())
+    fstWriterSetVersion(writer_, fmt::format("rdusim {}, made of a log that was cut", rdusim_).c_str());
   if (Diagnostics d = close(); d.has_errors()) return d;
   size.bytes = rdusim_fst_size(file_.beside().c_str());
   const auto written = file_.commit();

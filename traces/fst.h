@@ -33,6 +33,9 @@ class FstWriter final : public TraceWriter, private SignalSink {
   Bytes head() const override {
     return head_;
   }
+  bool shows_any() const override {
+    return !signals_.tree().signals().empty();
+  }
   Result<TraceSize> finish(const TraceEnd& end) override;
 
  private:

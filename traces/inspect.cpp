@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "compiler/ir/print.h"
 #include "compiler/support/file.h"
@@ -131,7 +132,18 @@ Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle, const std::string
   }
   const auto asked = [&](EventSubject s, std::uint32_t n) { return !units || units->hold(s, n); };
   MachineState state(r);
-  auto end = log.read(state, {0, cycle});
+  // Links and memory channels decide ahead: who is taken in that cycle, and until when.
+  std::map<std::pair<EventSubject, std::uint32_t>, std::pair<Cycle, Cycle>> taken;
+  Each each([&](const auto& e) {
+    static_cast<EventSink&>(state).on(e);
+    using E = std::remove_cvref_t<decltype(e)>;
+    if constexpr (std::is_same_v<E, LinkUsed> || std::is_same_v<E, MemoryUsed>) {
+      if (e.begin > cycle || e.end <= cycle) return;
+      const auto [at, fresh] = taken.try_emplace({subject_of<E>(), subject(e, r)}, e.begin, e.end);
+      if (!fresh) at->second = {std::min(at->second.first, e.begin), std::max(at->second.second, e.end)};
+    }
+  });
+  auto end = log.read(each, {0, cycle});
   if (!end) return end.diagnostics();
   // Of a log that was cut, the last event is the last that is known.
   if (const Cycle last = end->end ? end->end->cycles : end->last; cycle > last && !end->beyond) {
@@ -184,6 +196,30 @@ Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle, const std::string
   Json j;
   j.set("cycle", cycle).set("stages", std::move(stages)).set("buffers", std::move(buffers));
   j.set("crossings", std::move(crossings));
+  std::string room;
+  JsonArray signals, resources;
+  for (std::uint32_t s = 0; s < r.senders(); ++s) {
+    const MachineState::Sender& sender = state.sender(s);
+    if ((sender.ready == 0 && sender.waiting == 0) || !asked(EventSubject::sender, s)) continue;
+    const bool barrier = r.edges[r.sender_at(s).edge.value].handshake == Handshake::barrier;
+    signals.push_back(Json()
+                          .set("of", text_of(EventSubject::sender, s, r, room))
+                          .set("signal", barrier ? "members at the barrier" : "ready")
+                          .set("value", barrier ? sender.waiting : sender.ready));
+  }
+  for (std::uint32_t n = 0; n < r.buffer_instances(); ++n)
+    if (state.valid(n) != 0 && asked(EventSubject::buffer, n))
+      signals.push_back(Json()
+                            .set("of", text_of(EventSubject::buffer, n, r, room))
+                            .set("signal", "valid")
+                            .set("value", state.valid(n)));
+  for (const auto& [unit, span] : taken)
+    if (asked(unit.first, unit.second))
+      resources.push_back(Json()
+                              .set("taken", text_of(unit.first, unit.second, r, room))
+                              .set("from", span.first)
+                              .set("until", span.second));
+  j.set("signals", std::move(signals)).set("resources", std::move(resources));
   return Inspected{std::move(j), end->notes};
 }
 
@@ -219,8 +255,14 @@ Result<LogEnd> inspect_timeline(EventLogReader& log, const std::string& name, co
     out(line);
   });
   auto end = log.read(each, window);
-  if (!end) return end.diagnostics();
   if (json) out(first ? "[]\n" : "\n]\n");
+  if (!end) return end.diagnostics();
+  if (const Cycle last = end->end ? std::max(end->end->cycles, end->last) : end->last;
+      first && window.from > last && !end->beyond) {
+    Diagnostics d = end->notes;
+    d.error(Code::RDU8017, fmt::format("cycle {}", window.from), "the trace ends in cycle {}", last);
+    return d;
+  }
   return end;
 }
 

@@ -23,7 +23,8 @@ Result<Inspected> inspect_summary(EventLogReader& log);
 // Events by kind, and the `most` units with most of them.
 Result<Inspected> inspect_counts(EventLogReader& log, std::size_t most);
 
-// Where everything stood at the end of a cycle: stages that are busy or wait, buffers with pages, crossings under way;
+// Where everything stood at the end of a cycle: stages that are busy or wait, buffers with pages, crossings under way,
+// semaphores and barriers that are not 0, links and memory channels that are taken;
 // of all units, or of those that `name` stands for (named_units.h). Errors: RDU8017, also of a cycle after the last.
 Result<Inspected> inspect_at(EventLogReader& log, Cycle cycle, const std::string& name = {});
 

@@ -114,8 +114,9 @@ Result<Inspected> inspect_page(EventLogReader& log, const std::string& page) {
   auto end = log.read(each);
   if (!end) return end.diagnostics();
   if (journey.steps.empty()) {
-    Diagnostics d;
-    d.error(Code::RDU8017, page, "page {} of {} was never pushed", *n, log.roster().describe(*buffer));
+    Diagnostics d = end->notes;
+    d.error(Code::RDU8017, page, "page {} of {} {}", *n, log.roster().describe(*buffer),
+            end->notes.empty() ? "was never pushed" : "was not pushed in what the log has");
     return d;
   }
   Json j;

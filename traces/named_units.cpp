@@ -59,6 +59,8 @@ Result<NamedUnits> NamedUnits::find(const Roster& r, const std::string& name) {
         if (selection->keeps(static_cast<EventSubject>(s), n)) units.add(static_cast<EventSubject>(s), n);
     return units;
   }
+  for (std::uint32_t n = 0; n < r.sections.size(); ++n)
+    if (r.sections[n] == name || "section " + r.sections[n] == name) units.add(EventSubject::section, n);
   const auto [plain, instance] = numbered(name);
   for (std::uint32_t n = 0; n < r.stage_instances(); ++n) {
     const StageAt at = r.stage_at(n);

@@ -18,6 +18,7 @@ class NamedUnits {
   //   edge7, edge7#2                    a crossing: what is told of its channels, from all sending instances or one
   //   link5, "link5 chip0->chip1"       a link
   //   chip3.hbm, "chip3.hbm channel 2"  a memory: all its channels, or one; sram, hbm, ddr
+  //   down, section down                a section: its start and end
   //   chip3                             all of a chip, and the links that begin or end there
   //
   // Errors: RDU8017, with the name that is nearest.

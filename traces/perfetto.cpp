@@ -41,9 +41,19 @@ constexpr std::uint32_t event_names = 2, debug_annotation_names = 3;
 constexpr std::uint32_t iid = 1, name = 2;  // of each
 }  // namespace interned_data
 
-enum class Annotation : std::uint64_t { firing = 1, page, stall, cause, completed, by_filter, by_window, by_limit };
-constexpr const char* annotation_names[] = {"firing",       "page",      "stall_cycles", "waited_for",
-                                            "completed_at", "by_filter", "by_window",    "by_limit"};
+enum class Annotation : std::uint64_t {
+  firing = 1,
+  page,
+  stall,
+  cause,
+  completed,
+  by_filter,
+  by_window,
+  by_limit,
+  end
+};
+constexpr const char* annotation_names[] = {"firing",    "page",      "stall_cycles", "waited_for", "completed_at",
+                                            "by_filter", "by_window", "by_limit",     "end"};
 
 }  // namespace
 
@@ -193,7 +203,7 @@ void PerfettoWriter::annotation(std::uint64_t name, std::uint64_t value) {
 }
 
 // An instant on a track of its own, where the trace ends.
-void PerfettoWriter::tell_dropped(const LeftOut& dropped, Cycle at) {
+void PerfettoWriter::tell_dropped(const LeftOut& dropped, const TraceEnd& end) {
   part_.clear();
   part_.number(track_descriptor::uuid, left_out_track);
   part_.text(track_descriptor::name, "left out of this trace");
@@ -207,8 +217,12 @@ void PerfettoWriter::tell_dropped(const LeftOut& dropped, Cycle at) {
   annotation(static_cast<std::uint64_t>(Annotation::by_filter), dropped.filter);
   annotation(static_cast<std::uint64_t>(Annotation::by_window), dropped.window);
   annotation(static_cast<std::uint64_t>(Annotation::by_limit), dropped.limit);
+  part_.clear();
+  part_.number(debug_annotation::name_iid, static_cast<std::uint64_t>(Annotation::end));
+  part_.text(debug_annotation::string_value, end.reason);
+  event_.message(track_event::debug_annotations, part_);
   packet_.clear();
-  packet_.number(trace_packet::timestamp, at);
+  packet_.number(trace_packet::timestamp, std::min(end.cycles, scope_.to));
   packet_.message(trace_packet::track_event, event_);
   packet_.number(trace_packet::sequence_flags, trace_packet::needs_incremental_state);
   packet(packet_);
@@ -221,7 +235,7 @@ Result<TraceSize> PerfettoWriter::finish(const TraceEnd& end) {
   size.dropped = slices_.dropped();
   size.dropped += end.lost;
   size.dropped.limit = left_out_;
-  if (size.dropped.total() != 0) tell_dropped(size.dropped, std::min(end.cycles, scope_.to));
+  if (size.dropped.total() != 0 || end.cut()) tell_dropped(size.dropped, end);
   file_.write(bytes_);
   size.bytes = file_.size();
   const auto written = file_.commit();

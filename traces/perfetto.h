@@ -27,7 +27,12 @@ class PerfettoWriter final : public TraceWriter, private SliceSink {
   }
   RDU_EVENTS(RDU_FORWARD)
 #undef RDU_FORWARD
-  Bytes head() const override { return head_; }
+  Bytes head() const override {
+    return head_;
+  }
+  bool shows_any() const override {
+    return !slices_.tracks().empty() || !slices_.counters().empty();
+  }
   Result<TraceSize> finish(const TraceEnd& end) override;
 
  private:
@@ -37,7 +42,7 @@ class PerfettoWriter final : public TraceWriter, private SliceSink {
   void describe(const std::string& rdusim);
   // Of the event that is being put together.
   void annotation(std::uint64_t name, std::uint64_t value);
-  void tell_dropped(const LeftOut& dropped, Cycle at);
+  void tell_dropped(const LeftOut& dropped, const TraceEnd& end);
   // Its sequence is added.
   void packet(Message& packet);
   std::uint64_t process(std::uint32_t chip) const {

@@ -26,7 +26,8 @@ struct LeftOut {
 
 // How a run ended.
 struct TraceEnd {
-  std::string reason;  // "finished", "quiescent", "stopped", "max-cycles"
+  std::string reason;  // "finished", "quiescent", "stopped", "max-cycles"; "cut": of a log that was, and is converted
+  bool cut() const { return reason == "cut"; }
   Cycle cycles = 0;
   std::string outcome;  // JSON, for a replay
   LeftOut lost{};       // before the writer was told: by the log that is converted
@@ -48,6 +49,8 @@ class TraceWriter : public EventSink {
   virtual void use(const ProvenanceTable&) {}
   // Of the file, what is written whatever is left out: no limit can be less.
   virtual Bytes head() const = 0;
+  // Whether it has any unit to tell of: signals, tracks.
+  virtual bool shows_any() const { return true; }
   // After the last event. Errors: RDU5008.
   virtual Result<TraceSize> finish(const TraceEnd& end) = 0;
 };

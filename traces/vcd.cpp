@@ -164,6 +164,7 @@ Result<TraceSize> VcdWriter::finish(const TraceEnd& end) {
   if (size.dropped.total() != 0)
     put(fmt::format("$comment left out: {} events by the filter, {} by the window, {} changes by the limit $end\n",
                     size.dropped.filter, size.dropped.window, size.dropped.limit));
+  if (end.cut()) put("$comment the log that it was made of was cut: the run went on $end\n");
   flush();
   size.bytes = file_.size();
   const auto written = file_.commit();

@@ -11,6 +11,7 @@
 #include "traces/event_log.h"
 #include "traces/fst.h"
 #include "traces/inspect.h"
+#include "traces/inspect_common.h"
 #include "traces/named_units.h"
 #include "traces/table.h"
 
@@ -42,6 +43,58 @@ Json answer(Result<Inspected> inspected) {
 std::uint64_t number(const Json& j, std::string_view key) {
   REQUIRE(j.find(key) != nullptr);
   return j.find(key)->as_uint64().value();
+}
+
+TEST_CASE("what transfers waited for a link, and how long a buffer was full, is what the events say") {
+  const Scratch folder;
+  run_log(small_matmul(), folder / "a.rdulog");
+  EventLogReader log = opened(folder / "a.rdulog");
+  const Roster& r = log.roster();
+  std::vector<Cycles> waited(r.links.size());
+  Each each([&](const auto& e) {
+    using E = std::remove_cvref_t<decltype(e)>;
+    if constexpr (std::is_same_v<E, LinkUsed>) waited[e.link.value] += e.begin - e.at;
+  });
+  REQUIRE(log.read(each).ok());
+  EventLogReader again = opened(folder / "a.rdulog");
+  const Json hot = answer(hottest(again, 1000));
+  Cycles sum = 0, expected = 0;
+  for (const Json& row : *hot.find("links")->as_array()) sum += number(row, "waited_for");
+  for (const Cycles w : waited) expected += w;
+  CHECK(sum == expected);
+  for (const Json& row : *hot.find("buffers")->as_array()) {
+    CHECK(number(row, "full_cycles") <= number(hot, "cycles"));
+    if (number(row, "peak_pages") < number(row, "depth_pages")) CHECK(number(row, "full_cycles") == 0);
+  }
+  CHECK(number(hot.find("buffers")->as_array()->front(), "full_cycles") > 0);
+}
+
+TEST_CASE("at a cycle, the links and memory channels that are taken then are told") {
+  const Scratch folder;
+  run_log(small_matmul(), folder / "a.rdulog");
+  EventLogReader log = opened(folder / "a.rdulog");
+  std::optional<LinkUsed> some;
+  Each each([&](const auto& e) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(e)>, LinkUsed>) some = e;
+  });
+  REQUIRE(log.read(each).ok());
+  REQUIRE(some);
+  const std::string name = fmt::format("link{}", some->link.value);
+  for (const auto& [cycle, busy] : {std::pair{some->begin, true}, std::pair{some->end, false}}) {
+    EventLogReader again = opened(folder / "a.rdulog");
+    const Json there = answer(inspect_at(again, cycle, name));
+    CHECK(there.find("resources")->as_array()->empty() == !busy);
+  }
+  EventLogReader section = opened(folder / "a.rdulog");
+  std::string lines;
+  REQUIRE(inspect_timeline(section, section.roster().sections.front(), {}, false, [&](std::string_view t) {
+            lines += t;
+          }).ok());
+  CHECK(std::count(lines.begin(), lines.end(), '\n') == 2);
+  EventLogReader late = opened(folder / "a.rdulog");
+  CHECK(inspect_timeline(late, "chip1", {1'000'000, 2'000'000}, false, [](std::string_view) {})
+            .diagnostics()
+            .contains(Code::RDU8017));
 }
 
 TEST_CASE("a name stands for the units that it says, and one that is not there is refused with what is") {

@@ -4,11 +4,13 @@
 
 #include <cstdlib>
 
+#include "tests/traces/signal_fold.h"
 #include "tests/traces/traced_run.h"
 #include "traces/critical_path.h"
 #include "traces/event_log.h"
 #include "traces/fst.h"
 #include "traces/inspect.h"
+#include "traces/timebase.h"
 
 namespace rdusim::left_out_test {
 namespace {
@@ -168,6 +170,96 @@ TEST_CASE("what is converted keeps its limit in every format, and says what that
     // All of it takes less as an FST.
     if (format != "fst") CHECK(size.dropped.limit > 0);
   }
+}
+
+TEST_CASE("what is made of a log that was cut, or has a window, says so wherever it is read") {
+  const Scratch folder;
+  RunOptions options;
+  options.values = false;
+  const RunResult run = traced(small_matmul(), {folder / "a.rdulog"}, options);
+  const std::string bytes = file_bytes(folder / "a.rdulog");
+  put_file(folder / "cut.rdulog", bytes.substr(0, bytes.size() - 1000));
+  put_file(folder / "program.rdulog", bytes.substr(0, bytes.size() / 8));
+  const auto opened = [&](const std::string& file) {
+    auto log = EventLogReader::open(folder / file);
+    REQUIRE(log.ok());
+    return std::move(log).value();
+  };
+  const auto convert = [&](const std::string& from, const std::string& to, std::optional<Cycle> first,
+                           std::vector<std::string> filters = {}) {
+    EventLogReader log = opened(from);
+    const auto program = log.program();
+    REQUIRE(program.ok());
+    TraceOptions to_options;
+    to_options.files = {folder / to};
+    to_options.from = first;
+    to_options.filters = std::move(filters);
+    auto traces = RunTraces::open(log.roster(), *program, to_options, log.head().run, log.head().filter);
+    if (!traces) return traces.diagnostics();
+    traces->use(log.provenance());
+    const auto end = log.read(*traces->sinks().front());
+    REQUIRE(end.ok());
+    TraceEnd how = end->end.value_or(TraceEnd{"cut", end->last, "null", {}});
+    how.lost = end->dropped;
+    REQUIRE(traces->finish(how).ok());
+    return Diagnostics();
+  };
+  // The answer stops before the log's end, where what was left out is counted.
+  convert("a.rdulog", "window.rdulog", run.report.cycles - 40);
+  EventLogReader window = opened("window.rdulog");
+  const auto early = inspect_at(window, run.report.cycles - 20);
+  REQUIRE(early.ok());
+  CHECK(early->notes.to_text().find(fmt::format("cycle>={}", run.report.cycles - 40)) != std::string::npos);
+  EventLogReader of_page = opened("window.rdulog");
+  const std::string loaded_first = of_page.roster().buffers.front().name + ":0";
+  const Diagnostics page = inspect_page(of_page, loaded_first).diagnostics();
+  CHECK(page.contains(Code::RDU8015));
+  CHECK(page.to_text().find("was not pushed in what the log has") != std::string::npos);
+
+  convert("cut.rdulog", "b.rdulog", std::nullopt);
+  EventLogReader again = opened("b.rdulog");
+  const auto counts = inspect_counts(again, 5);
+  REQUIRE(counts.ok());
+  CHECK(counts->notes.to_text().find("was cut") != std::string::npos);
+  convert("cut.rdulog", "b.vcd", std::nullopt);
+  CHECK(file_bytes(folder / "b.vcd").find("the log that it was made of was cut") != std::string::npos);
+  convert("cut.rdulog", "b.json", std::nullopt);
+  CHECK(file_bytes(folder / "b.json").find("\"end\":\"cut\"") != std::string::npos);
+  convert("cut.rdulog", "b.pftrace", std::nullopt);
+  CHECK(told(folder, "protoc --proto_path=" RDUSIM_SOURCE_DIR
+                     "/tests/traces --decode=perfetto.protos.Trace perfetto_subset.proto < " +
+                         (folder / "b.pftrace"))
+            .find("string_value: \"cut\"") != std::string::npos);
+  if (fst_available()) {
+    convert("cut.rdulog", "b.fst", std::nullopt);
+    CHECK(told(folder, "fst2vcd " + (folder / "b.fst")).find("made of a log that was cut") != std::string::npos);
+  }
+
+  EventLogReader in_program = opened("program.rdulog");
+  CHECK(in_program.program().diagnostics().contains(Code::RDU8014));
+
+  // Timelines have no links; waveforms do.
+  CHECK(convert("a.rdulog", "links.json", std::nullopt, {"kind=link"}).contains(Code::RDU8022));
+  CHECK_FALSE(std::filesystem::exists(folder / "links.json"));
+  CHECK(convert("a.rdulog", "links.vcd", std::nullopt, {"kind=link"}).empty());
+}
+
+TEST_CASE("a waveform's values are right whatever kinds of events its filter keeps") {
+  const Scratch folder;
+  RunOptions options;
+  options.values = false;
+  options.trace.filters = {"kind=page-pushed", "chip=1"};
+  const LoadedProgram loaded = small_matmul();
+  const RunResult run = traced(loaded, {folder / "a.vcd"}, options);
+  const Waveform shown = read_vcd(file_bytes(folder / "a.vcd"), timebase_of(loaded.target.clock_ghz));
+  std::size_t buffers = 0;
+  for (const auto& [name, values] : shown) {
+    if (!name.ends_with(".occupancy")) continue;
+    INFO(name);
+    ++buffers;
+    CHECK(values.rbegin()->second == 0);  // all pages were taken in the end
+  }
+  CHECK(buffers > 3);
 }
 
 TEST_CASE("an FST keeps its limit, and is whole up to it") {
