@@ -206,8 +206,13 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
       std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
   end.limit = watch->reached();
   if (end.outcome.lost) {
-    return failure(Code::RDU9003, "rdusim", "{}, in or after cycle {}", *end.outcome.lost,
-                   options.reached == nullptr ? 0 : options.reached->load());
+    Diagnostics d;
+    d.error(Code::RDU9003, "rdusim", "{}, in or after cycle {}", *end.outcome.lost, end.outcome.cycles);
+    // What came before is in the traces.
+    const auto written =
+        traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, outcome_to_text(end)});
+    if (!written) d.append(written.diagnostics());
+    return d;
   }
   const bool divided = crew.has_value();
   crew.reset();

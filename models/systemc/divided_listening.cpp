@@ -177,8 +177,8 @@ void DividedRun::end(MachineOutcome::End how, Cycle at) {
 }
 
 void DividedRun::lose(std::string how) {
+  end(MachineOutcome::End::stopped, m_.told);
   outcome_.lost = std::move(how);
-  ended_ = true;
 }
 
 }  // namespace rdusim

@@ -85,9 +85,10 @@ bool DividedRun::wait_until(Done&& done) {
     const std::uint32_t seen = mail.news();
     mail.pump();
     if (mail.stop_ordered()) return false;
+    // Before what is waited for: who listened may have been told to stop meanwhile, and no window is begun after that.
+    if (listens() && ended_) return false;
     if (done()) return true;
     if (listens()) {
-      if (ended_) return false;
       seen_ = seen;
       if (listen()) continue;
       if (ended_ || asked_to_stop()) return false;

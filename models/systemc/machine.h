@@ -62,7 +62,7 @@ struct MachineOutcome {
   // Of a run that was divided:
   std::vector<ProcessWork> processes;  // by rank
   double listening_seconds = 0;        // of process 0, with the listeners
-  std::optional<std::string> lost;     // a process that ended before the run did: nothing else here counts
+  std::optional<std::string> lost;     // a process that ended before the run did: beside it only `cycles` counts
   std::vector<std::uint64_t> struck;   // by MachineOptions::faults: how often it changed what would have happened
 };
 

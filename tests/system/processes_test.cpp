@@ -238,10 +238,12 @@ bool lives(pid_t pid) {
   return true;
 }
 
-TEST_CASE("a process that is killed ends the run with one line and status 70, and none is left") {
+TEST_CASE("a process that is killed ends the run with one line and status 70, its trace is kept, and none is left") {
   const Folder folder;
   compile(folder, long_run(), {"--chips", "4"});
-  Running running({"run", "prog.bin", "--timing-only", "--processes", "3", "--report", "report.json"}, folder);
+  Running running(
+      {"run", "prog.bin", "--timing-only", "--processes", "3", "--report", "report.json", "--trace", "run.rdulog"},
+      folder);
   const std::set<pid_t> children = await_children(running);
   REQUIRE(children.size() == 2);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -251,6 +253,9 @@ TEST_CASE("a process that is killed ends the run with one line and status 70, an
   CHECK(errors_of(outcome) == "RDU9003");
   CHECK(outcome.err.find("was killed by signal 9") != std::string::npos);
   CHECK_FALSE(folder.has("report.json"));
+  const Json summary = parsed(rdusim_ok({"trace", "summary", "run.rdulog", "--json"}, folder).out);
+  CHECK(text(summary, "end") == "stopped");
+  CHECK(outcome.err.find(fmt::format("in or after cycle {}", number(summary, "cycles"))) != std::string::npos);
   for (const pid_t pid : children) CHECK_FALSE(lives(pid));
 }
 
@@ -266,6 +271,27 @@ TEST_CASE("Ctrl-C ends all processes of a run, and what was learnt so far is rep
   CHECK(outcome.status == 130);
   CHECK(text(parsed(folder.read("report.json")), "verdict") == "limit");
   for (const pid_t pid : children) CHECK_FALSE(lives(pid));
+}
+
+// Whenever it comes: once the listener had seen it, a window was begun nonetheless where the others' mail was there.
+TEST_CASE("Ctrl-C at any moment ends a divided run with a report and a trace that can be read") {
+  const Folder folder;
+  compile(folder, long_run(), {"--chips", "4"});
+  for (int i = 0; i < 12; ++i) {
+    CAPTURE(i);
+    Running running(
+        {"run", "prog.bin", "--timing-only", "--processes", "2", "--report", "report.json", "--trace", "run.rdulog"},
+        folder);
+    REQUIRE(await_children(running).size() == 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(40 + 17 * i));
+    running.send(SIGINT);
+    const Outcome outcome = running.finish();
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 130);
+    const Json summary = parsed(rdusim_ok({"trace", "summary", "run.rdulog", "--json"}, folder).out);
+    CHECK(text(summary, "end") == "stopped");
+    CHECK(number(summary, "cycles") == number(parsed(folder.read("report.json")), "cycles", "simulated"));
+  }
 }
 
 bool with_mpi(const Folder& folder) {
