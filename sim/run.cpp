@@ -205,12 +205,11 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   result.report.machine_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - machine_began).count();
   end.limit = watch->reached();
+  // Whatever ended it; of a run that lost a process, what came before.
+  auto written = traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, outcome_to_text(end)});
   if (end.outcome.lost) {
     Diagnostics d;
     d.error(Code::RDU9003, "rdusim", "{}, in or after cycle {}", *end.outcome.lost, end.outcome.cycles);
-    // What came before is in the traces.
-    const auto written =
-        traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, outcome_to_text(end)});
     if (!written) d.append(written.diagnostics());
     return d;
   }
@@ -221,7 +220,6 @@ Result<RunResult> run_program(const LoadedProgram& loaded, const RunOptions& opt
   result.report.listening_seconds = end.outcome.listening_seconds;
   result.images_whole = !divided || end.outcome.end != MachineOutcome::End::stopped;
 
-  auto written = traces->finish({std::string(name_of(end.outcome.end)), end.outcome.cycles, outcome_to_text(end)});
   auto concluded = conclude(loaded, options, l, end, &*sources, std::move(result));
   if (!concluded) return concluded;
   if (!written) {

@@ -23,6 +23,11 @@ std::optional<std::string> format_of(const std::string& file) {
   return std::nullopt;
 }
 
+std::string_view entries_of(std::string_view format) {
+  if (format == "vcd" || format == "fst") return "changes";
+  return format == "event-log" ? "events" : "slices and counts";
+}
+
 Result<RunTraces> RunTraces::open(const LoadedProgram& loaded, const TraceOptions& options, const std::string& run) {
   if (options.files.empty()) return RunTraces();
   Roster roster = roster_of(loaded.program, loaded.target, loaded.sha256);
@@ -89,7 +94,7 @@ Diagnostics RunTraces::add(const std::string& file, const TraceScope& scope, con
   }
   if (d.has_errors()) return d;
   if (!o.writer->shows_any()) {
-    const bool waves = o.row.format == "vcd" || o.row.format == "fst";
+    const bool waves = entries_of(o.row.format) == "changes";
     d.error(Code::RDU8022, file, "its form shows nothing of what the filters keep")
         .suggest("{} show {}", waves ? "waveforms" : "timelines",
                  waves ? "firings, pages, credits, semaphores, barriers, links and memories"
@@ -129,6 +134,25 @@ Result<std::vector<TraceRow>> RunTraces::finish(const TraceEnd& end) {
   }
   if (wrong.has_errors()) return wrong;
   return rows;
+}
+
+Result<Converted> convert_log(EventLogReader& log, const TraceOptions& options) {
+  const auto program = log.program();
+  if (!program) return program.diagnostics();
+  auto traces = RunTraces::open(log.roster(), *program, options, log.head().run, log.head().filter);
+  if (!traces) return traces.diagnostics();
+  traces->use(log.provenance());
+  const auto end = log.read(*traces->sinks().front());
+  if (!end) return end.diagnostics();
+  TraceEnd how = end->end.value_or(TraceEnd{"cut", end->last, "null", {}});
+  how.lost = end->dropped;
+  const auto rows = traces->finish(how);
+  if (!rows) {
+    Diagnostics d = end->notes;
+    d.append(rows.diagnostics());
+    return d;
+  }
+  return Converted{rows->front().size, end->notes};
 }
 
 }  // namespace rdusim

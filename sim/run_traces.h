@@ -28,6 +28,9 @@ struct TraceRow {
   TraceSize size;
 };
 
+// What a file of a format consists of, and its limit counts: "events", "changes", "slices and counts".
+std::string_view entries_of(std::string_view format);
+
 // Of a file's name: "event-log", "perfetto", "chrome", "vcd", "fst"; nothing where its extension says none.
 std::optional<std::string> format_of(const std::string& file);
 
@@ -55,5 +58,13 @@ class RunTraces {
   std::unique_ptr<Roster> roster_;
   std::vector<Open> open_;
 };
+
+// What a log has, in the one form that `options` names. Before anything was read of it. Errors: those of
+// RunTraces::open(), of the log's program() and read(), RDU5008.
+struct Converted {
+  TraceSize size;
+  Diagnostics notes;  // of the log
+};
+Result<Converted> convert_log(EventLogReader& log, const TraceOptions& options);
 
 }  // namespace rdusim

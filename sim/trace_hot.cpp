@@ -123,17 +123,15 @@ Result<Inspected> hottest(EventLogReader& log, std::size_t most) {
 
   // Of a row, what was waited for it.
   using Waited = std::pair<Cycles, std::size_t>;
-  const auto first = [](const std::vector<Waited>& list, std::size_t shown) {
-    return std::vector<Waited>(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(std::min(shown, list.size())));
-  };
   std::vector<Waited> links;
   for (const LinkId l : loaded.program.links)
     if (l.value < loaded.target.links.size()) links.emplace_back(counters.waits.of(l), links.size());
   std::stable_sort(links.begin(), links.end(), [&](const Waited& a, const Waited& b) {
     return a.first != b.first ? a.first > b.first : r.links[a.second].busy > r.links[b.second].busy;
   });
+  links.resize(std::min(most, links.size()));
   JsonArray link_rows;
-  for (const auto& [waited, i] : first(links, most))
+  for (const auto& [waited, i] : links)
     link_rows.push_back(Json()
                             .set("link", r.links[i].name)
                             .set("waited_for", waited)
@@ -151,8 +149,9 @@ Result<Inspected> hottest(EventLogReader& log, std::size_t most) {
     const BufferRow &x = r.buffers[a.second], &y = r.buffers[b.second];
     return fullness(x) != fullness(y) ? fullness(x) > fullness(y) : x.pushed > y.pushed;
   });
+  buffers.resize(std::min(most, buffers.size()));
   JsonArray buffer_rows;
-  for (const auto& [full, i] : first(buffers, most))
+  for (const auto& [full, i] : buffers)
     buffer_rows.push_back(Json()
                               .set("buffer", r.buffers[i].name)
                               .set("full_cycles", full)

@@ -107,41 +107,43 @@ void FstWriter::declare(const SignalTree& tree, const std::vector<std::uint64_t>
     fstWriterEmitValueChange64(writer_, handles_[i], bits_[i], values[i]);
 }
 
-void FstWriter::change(Cycle at, std::uint32_t signal, std::uint64_t v) {
-  // fstapi holds blocks of changes back and packs them, so that what they will take is not known: only that it is no
-  // more than their parts. Where that would be too much, they are packed, and counted anew. Behind the last block comes what
-  // stands in the head too, names above all.
+// Whether the limit lets a change be. fstapi holds blocks of changes back and packs them, so that what they will take is not
+// known: only that it is no more than their parts. Where that would be too much, they are packed, and counted anew. Behind
+// the last block comes what stands in the head too, names above all.
+bool FstWriter::make_room(Cycle at, std::uint32_t signal) {
   constexpr Bytes time_bytes = 4, in_block_bytes = 3, first_in_block_bytes = 14, least_block_bytes = 64 << 10;
-  Bytes bytes = 0;
-  if (scope_.limit && !full_) {
-    const Bytes value = (bits_[signal] + 7) / 8;
-    const auto needed = [&] {
-      // A signal's first change in a block: where its changes stand in it, and what the next block says of it.
-      bytes = in_block_bytes + value + (at != at_ ? time_bytes : 0) +
-              (changed_in_[signal] != block_ ? first_in_block_bytes + value : 0);
-      return file_bytes_ + head_ + held_bytes_ + bytes;
-    };
-    if (at != at_) {
-      // Blocks end with a cycle: there is to be room for one as large as the largest so far.
-      largest_cycle_ = std::max(largest_cycle_, held_bytes_ - before_cycle_);
-      if (needed() + largest_cycle_ > *scope_.limit && held_bytes_ >= least_block_bytes) {
-        fstWriterFlushContext(writer_);  // with the next change of time
-        fstWriterEmitTimeChange(writer_, time_.tick(at));
-        at_ = at;
-        file_bytes_ = rdusim_fst_size(file_.beside().c_str());
-        held_bytes_ = 0;
-        ++block_;
-      }
-      before_cycle_ = held_bytes_;
+  const Bytes value = (bits_[signal] + 7) / 8;
+  const auto bytes = [&] {
+    // A signal's first change in a block: where its changes stand in it, and what the next block says of it.
+    return in_block_bytes + value + (at != at_ ? time_bytes : 0) +
+           (changed_in_[signal] != block_ ? first_in_block_bytes + value : 0);
+  };
+  const auto in_all = [&] { return file_bytes_ + head_ + held_bytes_ + bytes(); };
+  if (at != at_) {
+    // Blocks end with a cycle: there is to be room for one as large as the largest so far.
+    largest_cycle_ = std::max(largest_cycle_, held_bytes_ - before_cycle_);
+    if (in_all() + largest_cycle_ > *scope_.limit && held_bytes_ >= least_block_bytes) {
+      fstWriterFlushContext(writer_);  // with the next change of time
+      fstWriterEmitTimeChange(writer_, time_.tick(at));
+      at_ = at;
+      file_bytes_ = rdusim_fst_size(file_.beside().c_str());
+      held_bytes_ = 0;
+      ++block_;
     }
-    full_ = needed() > *scope_.limit;
-    changed_in_[signal] = block_;
+    before_cycle_ = held_bytes_;
   }
+  if (in_all() > *scope_.limit) return false;
+  held_bytes_ += bytes();
+  changed_in_[signal] = block_;
+  return true;
+}
+
+void FstWriter::change(Cycle at, std::uint32_t signal, std::uint64_t v) {
+  full_ = full_ || (scope_.limit && !make_room(at, signal));
   if (full_) {
     ++left_out_;
     return;
   }
-  held_bytes_ += bytes;
   if (at != at_) fstWriterEmitTimeChange(writer_, time_.tick(at));
   at_ = at;
   fstWriterEmitValueChange64(writer_, handles_[signal], bits_[signal], v);

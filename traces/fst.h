@@ -42,6 +42,7 @@ class FstWriter final : public TraceWriter, private SignalSink {
   FstWriter(FileWriter file, std::string path, const Roster& roster, TraceScope scope, std::string rdusim);
   void declare(const SignalTree& tree, const std::vector<std::uint64_t>& values, Cycle from) override;
   void change(Cycle at, std::uint32_t signal, std::uint64_t value) override;
+  bool make_room(Cycle at, std::uint32_t signal);
   bool begin();
   void measure();
   // Of a file that is complete. Errors: RDU5008.

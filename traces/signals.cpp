@@ -39,9 +39,13 @@ SignalTree::Scope Signals::scope_of(const Site& site) {
   return at->second;
 }
 
+bool Signals::keeps_any(std::initializer_list<EventKind> kinds) const {
+  return std::any_of(kinds.begin(), kinds.end(), [&](EventKind k) { return scope_.selection.keeps(k); });
+}
+
 void Signals::add_stages() {
   stage_.resize(roster_.stage_instances());
-  if (!scope_.selection.keeps(EventKind::FiringStarted) && !scope_.selection.keeps(EventKind::FiringCompleted)) return;
+  if (!keeps_any({EventKind::FiringStarted, EventKind::FiringCompleted})) return;
   std::string unit;
   for (std::uint32_t n = 0; n < stage_.size(); ++n) {
     const StageAt at = roster_.stage_at(n);
@@ -57,8 +61,7 @@ void Signals::add_stages() {
 void Signals::add_buffers() {
   buffer_.resize(roster_.buffer_instances());
   valid_.resize(roster_.buffer_instances());
-  const bool pages = scope_.selection.keeps(EventKind::PagePushed) || scope_.selection.keeps(EventKind::PagePopped) ||
-                     scope_.selection.keeps(EventKind::PageReserved);
+  const bool pages = keeps_any({EventKind::PageReserved, EventKind::PagePushed, EventKind::PagePopped});
   const bool semaphores = scope_.selection.keeps(EventKind::ValidRaised);
   std::vector<bool> behind_semaphore(buffer_.size());
   for (std::uint32_t c = 0; c < roster_.channels(); ++c) {
@@ -88,8 +91,8 @@ void Signals::add_crossings() {
   channel_.resize(roster_.channels());
   sender_.resize(roster_.senders());
   const auto kept = [&](EventKind kind) { return scope_.selection.keeps(kind); };
-  const bool pages = kept(EventKind::PageSent) || kept(EventKind::PageLanded) || kept(EventKind::CreditTaken) ||
-                     kept(EventKind::CreditReturned) || kept(EventKind::CreditArrived);
+  const bool pages = keeps_any({EventKind::PageSent, EventKind::PageLanded, EventKind::CreditTaken,
+                                EventKind::CreditReturned, EventKind::CreditArrived});
   for (std::uint32_t s = 0; s < sender_.size(); ++s) {
     const auto sender = roster_.sender_at(s);
     const RosterEdge& e = roster_.edges[sender.edge.value];

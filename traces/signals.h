@@ -12,6 +12,7 @@
 // What happens in a cycle is shown from that cycle on; of several changes within a cycle the last one counts.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <queue>
 #include <unordered_map>
@@ -62,6 +63,7 @@ class Signals final : public EventSink {
   };
 
   SignalTree::Scope scope_of(const Site& site);
+  bool keeps_any(std::initializer_list<EventKind> kinds) const;
   void add_stages();
   void add_buffers();
   void add_crossings();

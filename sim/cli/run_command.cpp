@@ -98,12 +98,6 @@ Diagnostics save_tensors(const SpatialProgram& p, const TensorImages& images, co
   return d;
 }
 
-// What a limit counts in a format, which writes those and not events.
-std::string_view limited_by(std::string_view format) {
-  if (format == "vcd" || format == "fst") return "changes";
-  return format == "event-log" ? "events" : "slices and counts";
-}
-
 // What was written of a run, where it is not all of it.
 void tell_traces(const Json& traces) {
   const JsonArray* rows = traces.as_array();
@@ -117,7 +111,7 @@ void tell_traces(const Json& traces) {
     std::string text =
         fmt::format("trace       {}: {}; left out {} events by the filter, {} by the window, {} {} by the limit",
                     *row.find("file")->as_string(), format_bytes(bytes), with_commas(filter), with_commas(window),
-                    with_commas(over), limited_by(*row.find("format")->as_string()));
+                    with_commas(over), entries_of(*row.find("format")->as_string()));
     write_err(text + "\n");
   }
 }

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
-
 #include "compiler/support/file.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/option_values.h"
 #include "sim/cli/terminal.h"
 #include "sim/run.h"
 #include "sim/trace_hot.h"
@@ -82,18 +81,11 @@ CommandWords words(TraceRequest& r) {
 
 namespace {
 
-std::optional<std::uint64_t> number(const std::string& text) {
-  std::uint64_t n = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
-  return n;
-}
-
 Result<LogWindow> window_of(const TraceRequest& r) {
   LogWindow w;
   for (const auto& [text, to, name] : {std::tuple{&r.from, &w.from, "--from"}, std::tuple{&r.to, &w.to, "--to"}}) {
     if (text->empty()) continue;
-    const auto n = number(*text);
+    const auto n = parse_count(*text);
     if (!n) return usage(fmt::format("{}: '{}' is not a cycle", name, *text));
     *to = *n;
   }
@@ -139,19 +131,10 @@ ExitStatus convert(const TraceRequest& r, EventLogReader& log) {
     options.limit = parse_size(r.limit);
     if (!options.limit) return fail(usage(fmt::format("--limit: '{}' is not a size such as 100MB", r.limit)));
   }
-  const auto program = log.program();
-  if (!program) return fail(program.diagnostics());
-  auto traces = RunTraces::open(log.roster(), *program, options, log.head().run, log.head().filter);
-  if (!traces) return fail(traces.diagnostics());
-  traces->use(log.provenance());
-  const auto end = log.read(*traces->sinks().front());
-  if (!end) return fail(end.diagnostics());
-  report(end->notes);
-  TraceEnd how = end->end.value_or(TraceEnd{"cut", end->last, "null", {}});
-  how.lost = end->dropped;
-  const auto rows = traces->finish(how);
-  if (!rows) return fail(rows.diagnostics());
-  const TraceSize& size = rows->front().size;
+  const auto converted = convert_log(log, options);
+  if (!converted) return fail(converted.diagnostics());
+  report(converted->notes);
+  const TraceSize& size = converted->size;
   std::string text = fmt::format("{} events, {}", with_commas(size.events), format_bytes(size.bytes));
   if (size.dropped.total() != 0)
     text +=
@@ -198,7 +181,7 @@ ExitStatus trace(const TraceRequest& r) {
   auto opened = EventLogReader::open(r.log);
   if (!opened) return fail(opened.diagnostics());
   EventLogReader& log = *opened;
-  const auto top = r.top.empty() ? std::optional<std::uint64_t>(20) : number(r.top);
+  const auto top = r.top.empty() ? std::optional<std::uint64_t>(20) : parse_count(r.top);
   if (!top) return fail(usage(fmt::format("--top: '{}' is not a number", r.top)));
   if (r.command == "timeline") return timeline(r, log);
   if (r.command == "convert") return convert(r, log);
@@ -209,7 +192,7 @@ ExitStatus trace(const TraceRequest& r) {
   if (r.command == "critical-path") return answer(r, critical_path(log, *top));
   if (r.command == "page") return answer(r, inspect_page(log, r.name));
   if (r.command == "at") {
-    const auto cycle = number(r.cycle);
+    const auto cycle = parse_count(r.cycle);
     if (!cycle) return fail(usage(fmt::format("'{}' is not a cycle", r.cycle)));
     return answer(r, inspect_at(log, *cycle, r.name));
   }

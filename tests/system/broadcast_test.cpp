@@ -195,15 +195,10 @@ TEST_CASE("no fault of a broadcast is missed, with values and without") {
       Matmul workload = on("0, 1", 48, 64, 96);
       workload.schedule = "sites = 1";
       compile(folder, workload, {"--chips", "4", "--shard", "row", "--collective", algorithm});
-      std::vector<std::string> options = {"faults", "prog.bin", "--json", "--seeds", "3"};
-      if (timing_only) options.push_back("--timing-only");
-      const Json m = parsed(rdusim_ok(options, folder).out);
+      const Json m = matrix_of(folder, timing_only ? std::vector<std::string>{"--seeds", "3", "--timing-only"}
+                                                   : std::vector<std::string>{"--seeds", "3"});
       CHECK(list(m, "faults").size() > 20);
-      for (const Json& f : list(m, "faults")) {
-        INFO(text(f, "inject"));
-        CHECK(text(f, "fate") != "missed");
-        CHECK(text(f, "fate") != "elsewhere");
-      }
+      check_none_missed(m);
     }
 }
 

@@ -290,12 +290,7 @@ TEST_CASE("tokens that are dealt out are dealt to chips that are known, and by o
 TEST_CASE("no fault of tokens on their way is missed") {
   const Folder folder;
   compiled_and_run(folder, "decode", "40", "2", "all-to-all");
-  const Json m = parsed(rdusim_ok({"faults", "prog.bin", "--json", "--seeds", "1"}, folder).out);
-  for (const Json& f : list(m, "faults")) {
-    INFO(text(f, "inject"));
-    CHECK(text(f, "fate") != "missed");
-    CHECK(text(f, "fate") != "elsewhere");
-  }
+  check_none_missed(matrix_of(folder, {"--seeds", "1"}));
 }
 
 TEST_CASE("layers of experts on chips of their own are launched one by one where that is asked for") {
@@ -321,12 +316,7 @@ TEST_CASE("layers of experts on chips of their own are launched one by one where
 TEST_CASE("no fault of experts on chips of their own is missed") {
   const Folder folder;
   compiled_and_run(folder, "decode", "40", "2", "parallel");
-  const Json m = parsed(rdusim_ok({"faults", "prog.bin", "--json", "--seeds", "1"}, folder).out);
-  for (const Json& f : list(m, "faults")) {
-    INFO(text(f, "inject"));
-    CHECK(text(f, "fate") != "missed");
-    CHECK(text(f, "fate") != "elsewhere");
-  }
+  check_none_missed(matrix_of(folder, {"--seeds", "1"}));
 }
 
 TEST_CASE("of 128 experts 60 have tokens, each on one of two chips, in sections that suit both") {

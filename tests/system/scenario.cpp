@@ -140,6 +140,19 @@ void check_exact_pass(const Json& report) {
   for (const Json& output : list(report, "outputs")) CHECK(text(output, "checked") == "exact");
 }
 
+Json matrix_of(const Folder& folder, std::vector<std::string> options) {
+  options.insert(options.begin(), {"faults", "prog.bin", "--json"});
+  return parsed(rdusim_ok(options, folder).out);
+}
+
+void check_none_missed(const Json& matrix) {
+  for (const Json& f : list(matrix, "faults")) {
+    INFO(text(f, "inject"));
+    CHECK(text(f, "fate") != "missed");
+    CHECK(text(f, "fate") != "elsewhere");
+  }
+}
+
 std::string with_value(std::string toml, std::string_view table, std::string_view key, std::string_view value) {
   std::size_t at = 0;
   if (!table.empty()) {

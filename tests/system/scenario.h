@@ -65,6 +65,11 @@ std::string without_host(Json report);
 // verdict pass, no check failed, and every output checked to the bit.
 void check_exact_pass(const Json& report);
 
+// What `rdusim faults prog.bin` finds, of every fault and kind.
+Json matrix_of(const Folder& folder, std::vector<std::string> options);
+// None of its faults is missed, or caught by a check that is not meant for it.
+void check_none_missed(const Json& matrix);
+
 // `toml` with the value of `key` (within `table`, a line "[table]" or "[[table]]") replaced.
 std::string with_value(std::string toml, std::string_view table, std::string_view key, std::string_view value);
 

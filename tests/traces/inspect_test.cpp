@@ -155,19 +155,11 @@ TEST_CASE("where time went is told of a log that was cut, up to the cut, and not
   CHECK(number(of_cut->answer, "cycles") <= number(of_whole->answer, "cycles"));
   CHECK(of_cut->answer.find("stages")->as_array()->size() == of_whole->answer.find("stages")->as_array()->size());
 
-  auto log = EventLogReader::open(folder / "a.rdulog");
-  REQUIRE(log.ok());
-  const auto program = log->program();
-  REQUIRE(program.ok());
+  EventLogReader log = opened(folder / "a.rdulog");
   TraceOptions options;
   options.files = {folder / "part.rdulog"};
   options.filters = {"chip=1"};
-  auto traces = RunTraces::open(log->roster(), *program, options, log->head().run, "");
-  REQUIRE(traces.ok());
-  traces->use(log->provenance());
-  const auto end = log->read(*traces->sinks().front());
-  REQUIRE(end.ok());
-  REQUIRE(traces->finish(*end->end).ok());
+  REQUIRE(convert_log(log, options).ok());
   EventLogReader part = opened(folder / "part.rdulog");
   CHECK(hottest(part, 5).diagnostics().contains(Code::RDU8015));
 }

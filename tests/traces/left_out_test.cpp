@@ -156,14 +156,11 @@ TEST_CASE("what is converted keeps its limit in every format, and says what that
     // A log keeps room for its end, and fstapi's blocks are larger than their parts.
     const bool roomy = format == "rdulog" || format == "fst";
     options.limit = nothing->front().size.bytes + (roomy ? 1 << 14 : 0) + 3000;
-    auto traces = RunTraces::open(log->roster(), *program, options, log->head().run, "");
-    REQUIRE(traces.ok());
-    traces->use(log->provenance());
-    const auto end = log->read(*traces->sinks().front());
-    REQUIRE(end.ok());
-    const auto rows = traces->finish(*end->end);
-    REQUIRE(rows.ok());
-    const TraceSize& size = rows->front().size;
+    auto again = EventLogReader::open(folder / "a.rdulog");
+    REQUIRE(again.ok());
+    const auto converted = convert_log(*again, options);
+    REQUIRE(converted.ok());
+    const TraceSize& size = converted->size;
     CHECK(size.bytes == file_bytes(options.files.front()).size());
     CHECK(size.bytes <= *options.limit);
     CHECK(size.bytes > nothing->front().size.bytes);
@@ -188,24 +185,15 @@ TEST_CASE("what is made of a log that was cut, or has a window, says so wherever
   const auto convert = [&](const std::string& from, const std::string& to, std::optional<Cycle> first,
                            std::vector<std::string> filters = {}) {
     EventLogReader log = opened(from);
-    const auto program = log.program();
-    REQUIRE(program.ok());
     TraceOptions to_options;
     to_options.files = {folder / to};
     to_options.from = first;
     to_options.filters = std::move(filters);
-    auto traces = RunTraces::open(log.roster(), *program, to_options, log.head().run, log.head().filter);
-    if (!traces) return traces.diagnostics();
-    traces->use(log.provenance());
-    const auto end = log.read(*traces->sinks().front());
-    REQUIRE(end.ok());
-    TraceEnd how = end->end.value_or(TraceEnd{"cut", end->last, "null", {}});
-    how.lost = end->dropped;
-    REQUIRE(traces->finish(how).ok());
-    return Diagnostics();
+    const auto converted = convert_log(log, to_options);
+    return converted ? Diagnostics() : converted.diagnostics();
   };
   // The answer stops before the log's end, where what was left out is counted.
-  convert("a.rdulog", "window.rdulog", run.report.cycles - 40);
+  REQUIRE(convert("a.rdulog", "window.rdulog", run.report.cycles - 40).empty());
   EventLogReader window = opened("window.rdulog");
   const auto early = inspect_at(window, run.report.cycles - 20);
   REQUIRE(early.ok());
@@ -216,22 +204,22 @@ TEST_CASE("what is made of a log that was cut, or has a window, says so wherever
   CHECK(page.contains(Code::RDU8015));
   CHECK(page.to_text().find("was not pushed in what the log has") != std::string::npos);
 
-  convert("cut.rdulog", "b.rdulog", std::nullopt);
+  REQUIRE(convert("cut.rdulog", "b.rdulog", std::nullopt).empty());
   EventLogReader again = opened("b.rdulog");
   const auto counts = inspect_counts(again, 5);
   REQUIRE(counts.ok());
   CHECK(counts->notes.to_text().find("was cut") != std::string::npos);
-  convert("cut.rdulog", "b.vcd", std::nullopt);
+  REQUIRE(convert("cut.rdulog", "b.vcd", std::nullopt).empty());
   CHECK(file_bytes(folder / "b.vcd").find("the log that it was made of was cut") != std::string::npos);
-  convert("cut.rdulog", "b.json", std::nullopt);
+  REQUIRE(convert("cut.rdulog", "b.json", std::nullopt).empty());
   CHECK(file_bytes(folder / "b.json").find("\"end\":\"cut\"") != std::string::npos);
-  convert("cut.rdulog", "b.pftrace", std::nullopt);
+  REQUIRE(convert("cut.rdulog", "b.pftrace", std::nullopt).empty());
   CHECK(told(folder, "protoc --proto_path=" RDUSIM_SOURCE_DIR
                      "/tests/traces --decode=perfetto.protos.Trace perfetto_subset.proto < " +
                          (folder / "b.pftrace"))
             .find("string_value: \"cut\"") != std::string::npos);
   if (fst_available()) {
-    convert("cut.rdulog", "b.fst", std::nullopt);
+    REQUIRE(convert("cut.rdulog", "b.fst", std::nullopt).empty());
     CHECK(told(folder, "fst2vcd " + (folder / "b.fst")).find("made of a log that was cut") != std::string::npos);
   }
 
